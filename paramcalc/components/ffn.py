@@ -1,0 +1,96 @@
+"""Feed-forward networks: one for all tokens, or a bank of experts of which a router picks a few for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from paramcalc.dims import Size
+from paramcalc.spec import AnyComponent, Category, Component, Linear, Param, Part
+
+
+class Mlp(Component):
+    """A feed-forward network: two matrices, or three when gated (GLU variants, Shazeer 2020).
+
+    Shapes: up (and gate) (d_ff, d), down (d, d_ff). Plain: 2 d d_ff; gated: 3 d d_ff.
+    """
+
+    category: Category | None = "ffn"
+    width: Size
+    hidden: Size
+    gated: bool
+    bias: bool = False
+
+    def parts(self) -> Mapping[str, Component]:
+        up = Linear(d_in=self.width, d_out=self.hidden, bias=self.bias)
+        gate = {"gate_proj": up} if self.gated else {}
+        return gate | {"up_proj": up, "down_proj": Linear(d_in=self.hidden, d_out=self.width, bias=self.bias)}
+
+    def label(self) -> str:
+        return "ffn"
+
+
+class Experts(Component):
+    """`count` equal experts, of which each token uses `top_k`."""
+
+    category: Category | None = "experts"
+    expert: AnyComponent
+    count: Size
+    top_k: Size
+
+    def children(self) -> Iterator[Part]:
+        yield Part("expert", self.expert, self.count, self.top_k)
+
+
+class Router(Component):
+    """The gate that scores experts for each token: (experts, d), perhaps with a bias.
+
+    `correction` is a buffer of one value per expert that only steers the choice (DeepSeek-V3, 2412.19437, 2.1.2).
+    """
+
+    category: Category | None = "router"
+    width: Size
+    experts: Size
+    bias: bool = False
+    correction: bool = False
+
+    def parts(self) -> Mapping[str, Component]:
+        gate: dict[str, Component] = {"gate": Linear(d_in=self.width, d_out=self.experts, bias=self.bias)}
+        return gate | ({"correction": Param(shape=(self.experts,), buffer=True)} if self.correction else {})
+
+
+class Moe(Component):
+    """A mixture of experts: a router, routed experts (top_k of them per token) and experts that every token uses.
+
+    Shazeer et al. 2017 (1701.06538); shared experts as in DeepSeekMoE (2401.06066). `shared` is one MLP, however many
+    shared experts it stands for (`shared_count`); `shared_gate` is Qwen2-MoE's sigmoid gate on it.
+    """
+
+    width: Size
+    expert: AnyComponent
+    experts: Size
+    top_k: Size
+    router_bias: bool = False
+    router_correction: bool = False
+    shared: AnyComponent | None = None
+    shared_count: Size = 1
+    shared_gate: bool = False
+
+    def parts(self) -> Mapping[str, Component]:
+        parts: dict[str, Component] = {
+            "router": Router(
+                width=self.width,
+                experts=self.experts,
+                bias=self.router_bias,
+                correction=self.router_correction,
+            ),
+            "experts": Experts(expert=self.expert, count=self.experts, top_k=self.top_k),
+        }
+        if self.shared is not None:
+            parts["shared_experts"] = self.shared
+        if self.shared_gate:
+            parts["shared_gate"] = Linear(d_in=self.width, d_out=1, category="shared_experts")
+        return parts
+
+    def label(self) -> str:
+        shared = f" + {self.shared_count} shared" if self.shared is not None and self.shared_count else ""
+        return f"{self.experts} experts, {self.top_k} active{shared}"

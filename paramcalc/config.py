@@ -1,0 +1,297 @@
+"""The strict view of a config: the only way a recipe may look at a config.json.
+
+A recipe asks for canonical names (`c.hidden_size`); the view knows the family's own key (`n_embd`), the class default
+for what the file omits, and checks the value. It remembers what was read, so that a key which could change a shape
+and was not looked at is reported, never ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
+from paramcalc.dims import Dim, named
+from paramcalc.errors import ConfigError
+
+Fields = Mapping[str, Any]
+
+# How a field is written in a formula. Fields without an entry are written under their own name.
+SYMBOLS = {
+    "hidden_size": "d",
+    "num_hidden_layers": "L",
+    "num_decoder_layers": "L_dec",
+    "num_attention_heads": "h",
+    "num_key_value_heads": "g",
+    "head_dim": "d_h",
+    "intermediate_size": "d_ff",
+    "moe_intermediate_size": "d_e",
+    "shared_expert_intermediate_size": "d_s",
+    "vocab_size": "V",
+    "max_position_embeddings": "P",
+    "type_vocab_size": "T",
+    "embedding_size": "d_emb",
+    "num_experts": "E",
+    "num_local_experts": "E",
+    "n_inner": "d_ff",
+    "ffn_dim": "d_ff",
+    "ffn_hidden_size": "d_ff",
+    "d_ff": "d_ff",
+    "hidden_dim": "d_ff",
+    "encoder_ffn_dim": "d_ff",
+    "decoder_ffn_dim": "d_ff",
+    "decoder_layers": "L",
+    "num_kv_heads": "g",
+    "n_head_kv": "g",
+    "decoder_attention_heads": "h",
+    "num_experts_per_tok": "k",
+    "n_shared_experts": "s",
+    "q_lora_rank": "r_q",
+    "kv_lora_rank": "r_kv",
+    "qk_nope_head_dim": "d_n",
+    "qk_rope_head_dim": "d_r",
+    "v_head_dim": "d_v",
+    "state_size": "n",
+    "conv_kernel": "w",
+    "time_step_rank": "r",
+    "n_groups": "G",
+    "relative_attention_num_buckets": "B",
+}
+
+# Whole numbers for which zero means "none of these"; every other size must be at least 1.
+MAY_BE_ZERO = frozenset(
+    [
+        "first_k_dense_replace",
+        "n_shared_experts",
+        "num_mtp_layers",
+        "num_experts",
+        "sliding_window",
+        "max_window_layers",
+        "attn_layer_offset",
+        "expert_layer_offset",
+    ]
+)
+LARGEST_SIZE = 10**9  # beyond this a size is a slip, not a model
+DEEPEST = 100_000
+
+
+class Config:
+    """A checked, remembering view of one (section of a) config for one family.
+
+    `names` is the class's attribute_map: canonical names to the family's own keys, both accepted. `defaults` maps the
+    names a recipe reads to the class's defaults; only names with a default can be read. `fixed` are facts of the
+    family that its config cannot change. `nullable` lists the keys whose null is a value ("no low-rank queries")
+    rather than an absence.
+    """
+
+    def __init__(
+        self,
+        fields: Fields,
+        *,
+        family: str,
+        origin: str,
+        names: Mapping[str, str],
+        defaults: Mapping[str, Any],
+        fixed: Mapping[str, Any],
+        nullable: Collection[str] = (),
+        architecture: str = "",
+        head: str = "lm",
+        path: str = "",
+        root: Config | None = None,
+    ) -> None:
+        self._fields = fields
+        self._names = names
+        self._defaults = defaults
+        self._fixed = fixed
+        self._nullable = nullable
+        self._path = path
+        self._cache: dict[str, Any] = {}
+        self._read: set[str] = set()
+        self._sections: dict[str, Config] = {}
+        self.root = root or self  # the view of the whole file: labels and ties are stated there
+        self.family = family
+        self.origin = origin
+        self.architecture = architecture
+        self.head = head
+        self.doubts: list[str] = []  # reasons why the count may not be exact
+        self.notes: list[str] = []  # worth saying, though the count stands
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._cache:
+            self._cache[name] = self._value(name)
+        return self._cache[name]
+
+    def _value(self, name: str) -> Any:
+        if name in self._fixed:
+            value = self._fixed[name]
+            return _symbolic(name, name, value)
+        if name not in self._defaults:
+            raise AttributeError(f"recipe {self.family} reads {name!r}, which has no declared default")
+        default = self._defaults[name]
+        value = self.raw(name)
+        if value is None:
+            value = None if name in self._nullable and self.says(name) else default
+            return value if value is None else _symbolic(name, self.key(name), value)
+        return _symbolic(name, self.key(name), self._checked(name, value, default))
+
+    def key(self, name: str) -> str:
+        """The key this file uses for a field: the family's own, or an alias if only that is there."""
+        own, *aliases = self._keys(name)
+        return next((alias for alias in aliases if alias in self._fields and own not in self._fields), own)
+
+    def _keys(self, name: str) -> list[str]:
+        """The family's own key for a field, then the other names its class accepts for it."""
+        own = self._names.get(name, name)
+        return [own, *(alias for alias, target in self._names.items() if target == own)]
+
+    def says(self, name: str) -> bool:
+        """Whether the file mentions the field at all, be it with null."""
+        return self.key(name) in self._fields
+
+    def raw(self, name: str) -> Any:
+        """The value as it stands in the file, marked as read; None when absent or null."""
+        keys = self._keys(name)
+        self._read.update(keys)
+        stated = {key: self._fields[key] for key in keys if self._fields.get(key) is not None}
+        if not stated:
+            return None
+        (first, value), *others = stated.items()
+        for other, rival in others:
+            if rival != value:
+                raise self.error(first, f"is {value!r}, but {other!r} says {rival!r}", hint="keep one of the two")
+        return value
+
+    def section(self, name: str, **view: Any) -> Config:
+        """A view of a nested mapping; what it leaves unread is reported under its path."""
+        value = self.raw(name)
+        if value is not None and not isinstance(value, Mapping):
+            raise self.error(name, f"must be a mapping, not {_shown(value)}")
+        sub = Config(
+            value or {},
+            family=view.pop("family", self.family),
+            origin=self.origin,
+            names=view.pop("names", {}),
+            fixed=view.pop("fixed", {}),
+            architecture=self.architecture,
+            head=self.head,
+            path=f"{self._path}{name}.",
+            root=self.root,
+            **view,
+        )
+        self._sections[name] = sub
+        return sub
+
+    def sections(self) -> list[Config]:
+        """The views of nested mappings that were asked for."""
+        return list(self._sections.values())
+
+    def words(self, name: str, allowed: Collection[str]) -> list[str] | None:
+        """A list with one word per layer, such as layer_types; None when absent."""
+        values = self.per_layer(name)
+        for value in values or ():
+            if value not in allowed:
+                raise self.error(name, f"has the unknown word {value!r}", hint="known: " + ", ".join(sorted(allowed)))
+        return values
+
+    def per_layer(self, name: str) -> list[Any] | None:
+        """A list with one entry per layer; None when absent. A list of any other length is an error."""
+        values = self.raw(name)
+        if values is None:
+            return None
+        if not isinstance(values, Sequence) or isinstance(values, str):
+            raise self.error(name, f"must be a list, not {_shown(values)}")
+        if len(values) != self.num_hidden_layers:
+            raise self.error(
+                name,
+                f"has {len(values)} entries for {self.num_hidden_layers} layers",
+                hint=f"make the list as long as {self.key('num_hidden_layers')}",
+            )
+        return list(values)
+
+    def numbers(self, name: str) -> list[int]:
+        """A list of layer numbers; empty when absent."""
+        values = self.raw(name)
+        if values is None:
+            return []
+        if not isinstance(values, Sequence) or isinstance(values, str) or not all(type(v) is int for v in values):
+            raise self.error(name, f"must be a list of layer numbers, not {_shown(values)}")
+        return list(values)
+
+    def require(self, condition: bool, message: str, hint: str | None = None) -> None:
+        """Raise a ConfigError with the family and file unless the condition holds."""
+        if not condition:
+            raise ConfigError(f"{self.family}: {message} in {self.origin}", hint)
+
+    def error(self, name: str, problem: str, hint: str | None = None) -> ConfigError:
+        """An error about one field: names the family's key, and the canonical name where it differs."""
+        key = f"{self._path}{self.key(name)}"
+        alias = f" ({name})" if self.key(name) != name else ""
+        return ConfigError(f"{self.family}: {key}{alias} {problem} in {self.origin}", hint)
+
+    def missing(self, name: str) -> ConfigError:
+        """The error for a required field that is absent."""
+        return self.error(name, "is required and missing", hint=f"add {self.key(name)} to the config")
+
+    def unread(self, unused: Collection[str]) -> list[str]:
+        """Keys foreign to the family that are not known to be harmless: each could change a shape.
+
+        A key with a declared default is the family's own, read or not: MoE fields of a model without experts.
+        """
+        loose = [
+            f"{self._path}{key}"
+            for key, value in self._fields.items()
+            if key not in self._read
+            and key not in self._defaults
+            and key not in self._names.values()
+            and value is not None
+            and key not in HARMLESS
+            and key not in unused
+            and not (key in HARMLESS_WHEN_OFF and not value)
+        ]
+        for section in self._sections.values():
+            loose += section.unread(unused)
+        return loose
+
+    def _checked(self, name: str, value: Any, default: Any) -> Any:
+        if isinstance(default, bool):
+            if not isinstance(value, bool):
+                raise self.error(name, f"must be true or false, not {_shown(value)}")
+            return value
+        if isinstance(default, str):
+            if not isinstance(value, str):
+                raise self.error(name, f"must be a word, not {_shown(value)}")
+            return value
+        return self.whole(name, value)
+
+    def whole(self, name: str, value: Any) -> int:
+        """A size from the file: a whole number in range. Digits in quotes are read with a doubt."""
+        if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
+            self.doubts.append(f"{self.family}: {self._path}{self.key(name)} is the text {value!r}, read as a number")
+            value = int(value) if len(value) < 20 else value
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.error(name, f"must be a whole number, not {_shown(value)}")
+        least = 0 if name in MAY_BE_ZERO else 1
+        most = DEEPEST if name in ("num_hidden_layers", "num_decoder_layers") else LARGEST_SIZE
+        if value < least:
+            raise self.error(name, f"must be at least {least}, not {value:,}")
+        if value > most:
+            raise self.error(
+                name,
+                f"is {value:.3g}; more than {most:,} cannot be meant"
+                if value < 10**300
+                else f"is absurdly large; more than {most:,} cannot be meant",
+            )
+        return value
+
+
+def _symbolic(name: str, key: str, value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool | Dim):
+        return named(SYMBOLS.get(name, name), value, origin=key)
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,193 @@
+"""Integers that remember how they were computed, so that a count can show its arithmetic.
+
+A recipe multiplies sizes (`c.num_attention_heads * c.head_dim`) and gets an ordinary integer; `explain` reads the
+same value back as a formula (`h d_h`). An operation that is not recorded here gives a plain number: a formula may
+be less telling than it could be, never wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+Monomial = tuple[str, ...]  # symbols multiplied with each other, in the order of `ORDER`
+
+# The order in which symbols are written in a product: d before h before d_h, as in the papers.
+ORDER = ["L", "V", "E", "k", "d", "h", "g", "d_h", "d_n", "d_r", "d_v", "r_q", "r_kv", "d_ff", "d_e", "d_s"]
+
+
+class Dim(int):
+    """An integer with a symbol (`d`) or the sum, product or difference that made it. Behaves as the integer."""
+
+    made: tuple[Any, ...]
+
+    def __new__(cls, value: int, made: tuple[Any, ...] = ()) -> Dim:
+        self = int.__new__(cls, value)
+        self.made = made
+        return self
+
+    def __mul__(self, other: int) -> Dim:
+        if not isinstance(other, int):
+            return NotImplemented
+        return Dim(int(self) * int(other), ("*", self, other))
+
+    def __add__(self, other: int) -> Dim:
+        if not isinstance(other, int):
+            return NotImplemented
+        return Dim(int(self) + int(other), ("+", self, other))
+
+    def __sub__(self, other: int) -> Dim:
+        if not isinstance(other, int):
+            return NotImplemented
+        return Dim(int(self) - int(other), ("-", self, other))
+
+    __rmul__ = __mul__
+    __radd__ = __add__
+
+
+def named(symbol: str, value: int, *, origin: str = "") -> Dim:
+    """`value` under a symbol of its own; `origin` says where it comes from (a config key, or `d / h`)."""
+    return Dim(value, (symbol, origin))
+
+
+def _keep(value: Any) -> int:
+    # pydantic turns a subclass of int into a plain int, which would lose the formula.
+    if type(value) is Dim or type(value) is int:
+        return value
+    raise ValueError("must be a whole number")
+
+
+class _KeepsFormula:
+    @staticmethod
+    def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            _keep,
+            json_schema_input_schema=core_schema.int_schema(),
+            serialization=core_schema.plain_serializer_function_ser_schema(int),
+        )
+
+
+Size = Annotated[int, _KeepsFormula]  # the type of a size in a component: an int that may carry a formula
+
+
+# -- reading the formula back ------------------------------------------------------------------------------------
+
+
+def polynomial(size: int) -> Counter[Monomial]:
+    """The size as a sum of products of symbols: `{("d", "h", "d_h"): 2}` is 2 d h d_h; () is the constant."""
+    if not isinstance(size, Dim) or not size.made:
+        return Counter({(): int(size)})
+    operation, *operands = size.made
+    if operation not in ("*", "+", "-"):
+        return Counter({(operation,): 1})
+    left, right = (polynomial(operand) for operand in operands)
+    if operation == "*":
+        return product(left, right)
+    result = Counter(left)
+    for monomial, factor in right.items():
+        result[monomial] += factor if operation == "+" else -factor
+    return result
+
+
+def product(left: Counter[Monomial], right: Counter[Monomial]) -> Counter[Monomial]:
+    """The product of two polynomials."""
+    result: Counter[Monomial] = Counter()
+    for a, p in left.items():
+        for b, q in right.items():
+            result[tuple(sorted(a + b, key=_rank))] += p * q
+    return result
+
+
+def symbols(size: int) -> dict[str, tuple[int, str]]:
+    """Every symbol in the size: its value and where it comes from."""
+    if not isinstance(size, Dim) or not size.made:
+        return {}
+    operation, *operands = size.made
+    if operation not in ("*", "+", "-"):
+        return {operation: (int(size), operands[0])}
+    return symbols(operands[0]) | symbols(operands[1])
+
+
+def _rank(symbol: str) -> tuple[int, str]:
+    return (ORDER.index(symbol) if symbol in ORDER else len(ORDER), symbol)
+
+
+def monomial_text(monomial: Monomial) -> str:
+    """`("d", "d", "d_ff")` as `d^2 d_ff`."""
+    return " ".join(symbol if power == 1 else f"{symbol}^{power}" for symbol, power in Counter(monomial).items())
+
+
+def formula(terms: Counter[Monomial]) -> str:
+    """A polynomial as text, highest degree first: `2 d^2 + 2 d g d_h`."""
+    parts = []
+    for monomial, factor in sorted(terms.items(), key=lambda term: (-len(term[0]), [_rank(s) for s in term[0]])):
+        if not factor:
+            continue
+        sign = "-" if factor < 0 else "+"
+        number = "" if abs(factor) == 1 and monomial else f"{abs(factor):,}"
+        text = " ".join(word for word in (number, monomial_text(monomial)) if word)
+        parts.append(f"{sign} {text}")
+    text = " ".join(parts) or "0"
+    return text.removeprefix("+ ")
+
+
+def spelled(size: int) -> tuple[str, str]:
+    """One dimension as (symbols, numbers): `("h d_h", "32 x 128")`; sums come in brackets."""
+    if not isinstance(size, Dim) or not size.made:
+        return f"{size:,}", f"{size:,}"
+    operation, *operands = size.made
+    if operation not in ("*", "+", "-"):
+        return operation, f"{size:,}"
+    (left, left_number), (right, right_number) = (spelled(operand) for operand in operands)
+    if operation == "*":
+        return (
+            f"{bracketed(left)} {bracketed(right)}",
+            f"{bracketed(left_number)} x {bracketed(right_number)}",
+        )
+    return f"{left} {operation} {right}", f"{left_number} {operation} {right_number}"
+
+
+def bracketed(text: str) -> str:
+    """A sum in brackets, so that it can stand in a product."""
+    return f"({text})" if " + " in text or " - " in text else text
+
+
+def simplified(terms: Counter[Monomial], values: Mapping[str, int]) -> tuple[Counter[Monomial], list[str]]:
+    """The same polynomial where sizes coincide, and the facts used: `h d_h = d` turns 2 d h d_h into 2 d^2."""
+    facts: list[str] = []
+    for old, factor, new in _coincidences(values):
+        shorter: Counter[Monomial] = Counter()
+        for monomial, times in terms.items():
+            word, power = _substituted(monomial, old, new)
+            shorter[word] += times * factor**power
+        if shorter != terms:
+            facts.append(f"{monomial_text(old)} = {'' if factor == 1 else f'{factor} '}{new}")
+            terms = shorter
+    return terms, facts
+
+
+def _coincidences(values: Mapping[str, int]) -> Iterator[tuple[Monomial, int, str]]:
+    """(product of symbols, factor, symbol): h d_h = d, g d_h = d, d_ff = 4 d, where the numbers say so."""
+    d = values.get("d")
+    if not d:
+        return
+    for heads in ("h", "g"):
+        if values.get(heads, 0) * values.get("d_h", 0) == d:
+            yield (heads, "d_h"), 1, "d"
+    if values.get("d_ff") == 4 * d:
+        yield ("d_ff",), 4, "d"
+    elif values.get("d_ff") == d:
+        yield ("d_ff",), 1, "d"
+
+
+def _substituted(monomial: Monomial, old: Monomial, new: str) -> tuple[Monomial, int]:
+    left, power = Counter(monomial), 0
+    while all(left[symbol] for symbol in old):
+        left.subtract(old)
+        left[new] += 1
+        power += 1
+    return tuple(sorted(left.elements(), key=_rank)), power

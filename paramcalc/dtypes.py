@@ -1,0 +1,58 @@
+"""Dtypes as data: how many bytes a block of elements takes. Integers, so that bytes are exact."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from paramcalc.errors import ParamcalcError, nearest
+
+
+class Dtype(NamedTuple):
+    """`block_bytes` bytes hold `block_elements` elements; a tensor's last block may be partly filled."""
+
+    name: str
+    block_elements: int
+    block_bytes: int
+
+    def bytes(self, elements: int) -> int:
+        """Bytes for so many elements, the last block rounded up."""
+        return -(-elements // self.block_elements) * self.block_bytes
+
+
+DTYPES = {
+    d.name: d
+    for d in (
+        Dtype("float64", 1, 8),
+        Dtype("float32", 1, 4),
+        Dtype("float16", 1, 2),
+        Dtype("bfloat16", 1, 2),
+        Dtype("float8_e4m3fn", 1, 1),
+        Dtype("float8_e5m2", 1, 1),
+        Dtype("int8", 1, 1),
+        Dtype("uint8", 1, 1),
+        Dtype("int4", 2, 1),
+    )
+}
+ALIASES = {
+    "fp64": "float64",
+    "fp32": "float32",
+    "float": "float32",
+    "fp16": "float16",
+    "half": "float16",
+    "bf16": "bfloat16",
+    "fp8": "float8_e4m3fn",
+}
+DEFAULT = "float32"  # what transformers assumes where a config names no dtype
+
+
+def dtype(name: str) -> Dtype:
+    """The dtype of that name, in any case and with or without `torch.`.
+
+    Raises ParamcalcError with the choices.
+    """
+    key = name.lower().removeprefix("torch.")
+    found = DTYPES.get(ALIASES.get(key, key))
+    if found is None:
+        choices = [*DTYPES, *ALIASES]
+        raise ParamcalcError(f"unknown dtype {name!r}", nearest(key, choices, fallback="known: " + ", ".join(choices)))
+    return found

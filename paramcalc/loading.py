@@ -1,0 +1,245 @@
+"""From a source to a Model: read, override, find the family, run its recipe, and judge what was not read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from paramcalc import readers
+from paramcalc.config import Config
+from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
+from paramcalc.dtypes import DEFAULT, dtype
+from paramcalc.errors import ConfigError, StrictError, UnknownFamilyError, nearest
+from paramcalc.families import FAMILIES, find
+from paramcalc.families.registry import Family, split_class
+from paramcalc.model import Model
+from paramcalc.report import ModelInfo
+from paramcalc.spec import Component
+
+# Keys of a preset that describe the file rather than the model.
+ABOUT = ("source", "published", "name", "description")
+
+
+def load(
+    source: readers.Source,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    strict: bool = False,
+    as_family: str | None = None,
+) -> Model:
+    """Load a model from a path, a preset name or a mapping (a parsed config).
+
+    `overrides` replaces config fields, under their canonical or the family's own names, nested ones with dots.
+    `strict` raises StrictError where the model would be approximate. `as_family` counts an unknown model_type as if it
+    were that family; the result is approximate. Raises ParamcalcError for whatever cannot be read or built.
+    """
+    return build(readers.read(source), overrides=overrides or {}, strict=strict, as_family=as_family)
+
+
+def build(
+    document: readers.Document,
+    *,
+    overrides: Mapping[str, Any],
+    strict: bool = False,
+    as_family: str | None = None,
+) -> Model:
+    """Build the model that a document describes."""
+    about = {key: document.fields[key] for key in ABOUT if key in document.fields}
+    fields = {key: value for key, value in document.fields.items() if key not in ABOUT}
+    if fields.get("model_type") == "transformer":
+        return _strict(_own(document, fields, about, overrides), strict)
+    return _strict(_from_config(document, fields, about, overrides, as_family), strict)
+
+
+def _own(
+    document: readers.Document, fields: dict[str, Any], about: Mapping[str, Any], overrides: Mapping[str, Any]
+) -> Model:
+    from paramcalc.families import own
+
+    described = own.parse(
+        _overridden(fields, overrides, {}, set(own.TransformerConfig.model_fields), document.origin), document.origin
+    )
+    return _model(
+        document,
+        about,
+        fields=described.model_dump(exclude_none=True),
+        family="transformer",
+        architecture="Transformer",
+        tree=own.tree(described, document.origin),
+        dtype_name=dtype(described.dtype).name,
+    )
+
+
+def _from_config(
+    document: readers.Document,
+    fields: dict[str, Any],
+    about: Mapping[str, Any],
+    overrides: Mapping[str, Any],
+    as_family: str | None,
+) -> Model:
+    origin = document.origin
+    model_type, stated = _word(fields, "model_type", origin), _architecture(fields, origin)
+    family = _named_family(as_family) if as_family else find(model_type, stated, origin)
+    fields = _overridden(fields, overrides, family.names, _known_keys(family), origin)
+    architecture, head, doubts = _class_of(family, stated, model_type, as_family)
+    view = family.view(fields, origin=origin, architecture=architecture, head=head)
+    tree = family.recipe(view)
+    doubts += view.doubts
+    doubts += [
+        f"{family.name}: key {key!r} was not used; the count may be incomplete" for key in view.unread(family.unused)
+    ]
+    if family.name not in verified():
+        doubts.append(f"{family.name}: this family has not been verified against a reference")
+    dtype_name, notes = _dtype(fields, family.name)
+    return _model(
+        document,
+        about,
+        fields=fields,
+        family=family.name,
+        architecture=architecture,
+        tree=tree,
+        dtype_name=dtype_name,
+        doubts=_all_doubts(view, doubts),
+        notes=notes + view.notes,
+    )
+
+
+def _all_doubts(view: Config, doubts: list[str]) -> list[str]:
+    return list(dict.fromkeys(doubts + [doubt for section in view.sections() for doubt in section.doubts]))
+
+
+def _model(
+    document: readers.Document,
+    about: Mapping[str, Any],
+    *,
+    fields: Mapping[str, Any],
+    family: str,
+    architecture: str,
+    tree: Component,
+    dtype_name: str,
+    doubts: list[str] | None = None,
+    notes: list[str] | None = None,
+) -> Model:
+    return Model(
+        info=ModelInfo(
+            name=str(about.get("name") or document.name),
+            family=family,
+            architecture=architecture,
+            source=document.origin,
+            status="approximate" if doubts else "exact",
+            dtype=dtype_name,
+        ),
+        warnings=tuple((doubts or []) + (notes or [])),
+        tree=tree,
+        config=fields,
+        published=about.get("published") or {},
+        url=about.get("source"),
+    )
+
+
+def _strict(model: Model, strict: bool) -> Model:
+    if strict and model.info.status != "exact":
+        raise StrictError(f"--strict: {model.warnings[0]}", "without --strict the count is marked approximate")
+    return model
+
+
+@cache
+def verified() -> dict[str, dict[str, Any]]:
+    """How each family was verified: goldens and the versions that made them. Written beside the goldens' maker."""
+    import json
+
+    return dict(json.loads((Path(__file__).parent / "families" / "verified.json").read_text()))
+
+
+# -- which class -------------------------------------------------------------------------------------------------
+
+
+def _word(fields: Mapping[str, Any], key: str, origin: str) -> str | None:
+    value = fields.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ConfigError(f"{key} must be a word, not {value!r} in {origin}")
+    return value
+
+
+def _architecture(fields: Mapping[str, Any], origin: str) -> str | None:
+    names = fields.get("architectures")
+    if not names:
+        return None
+    if isinstance(names, str):
+        return names
+    if isinstance(names, list) and isinstance(names[0], str):
+        return names[0]
+    raise ConfigError(f"architectures must be a list of class names in {origin}", "such as [LlamaForCausalLM]")
+
+
+def _named_family(name: str) -> Family:
+    if name not in FAMILIES:
+        raise UnknownFamilyError(
+            f"--as-family: unknown family {name!r}", nearest(name, FAMILIES, fallback="`paramcalc families` lists them")
+        )
+    return FAMILIES[name]
+
+
+def _class_of(
+    family: Family, stated: str | None, model_type: str | None, as_family: str | None
+) -> tuple[str, str, list[str]]:
+    """The class to count, its head, and doubts about the choice."""
+    main_head = split_class(family.main_class)[1] or "lm"
+    if as_family:
+        return family.main_class, main_head, [f"{model_type or stated} is counted as if it were {family.name}"]
+    doubts = []
+    if model_type != family.name:
+        doubts.append(f"model_type {model_type!r} is not known; counted as {family.name}, which architectures names")
+    if stated is None:
+        return family.main_class, main_head, doubts
+    prefix, head = split_class(stated)
+    if head is None or prefix.lower() not in family.class_prefixes:
+        doubts.append(f"{family.name}: class {stated!r} is not known; counted as {family.main_class}")
+        return family.main_class, main_head, doubts
+    return stated, head, doubts
+
+
+def _dtype(fields: Mapping[str, Any], family: str) -> tuple[str, list[str]]:
+    places = [fields, *(fields[key] for key in ("text_config", "llm_config") if isinstance(fields.get(key), Mapping))]
+    for place in places:
+        for key in ("dtype", "torch_dtype"):
+            if isinstance(place.get(key), str) and place[key] != "auto":
+                return dtype(place[key]).name, []
+    return DEFAULT, [f"{family}: the config names no dtype; {DEFAULT} is assumed for the bytes"]
+
+
+# -- overrides ---------------------------------------------------------------------------------------------------
+
+
+def _known_keys(family: Family) -> set[str]:
+    return {*family.defaults, *family.names.values(), *family.unused, *HARMLESS, *HARMLESS_WHEN_OFF}
+
+
+def _overridden(
+    fields: dict[str, Any],
+    overrides: Mapping[str, Any],
+    names: Mapping[str, str],
+    known: set[str],
+    origin: str,
+) -> dict[str, Any]:
+    """The fields with the overrides applied. Raises ConfigError for a field that neither file nor family knows."""
+    result = dict(fields)
+    for name, value in overrides.items():
+        *path, last = name.split(".")
+        place = result
+        for step in path:
+            if not isinstance(place.get(step), dict):
+                raise ConfigError(f"--set {name}: {step} is not a section of {origin}")
+            place[step] = dict(place[step])
+            place = place[step]
+        own = names.get(last, last)
+        key = last if own not in place and last in place else own
+        if key not in place and (path or key not in known):
+            hint = nearest(
+                last, known | set(place) | set(names), fallback="`paramcalc families NAME` lists a family's fields"
+            )
+            raise ConfigError(f"--set {name}: no such field in {origin}", hint)
+        place[key] = value
+    return result

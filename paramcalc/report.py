@@ -1,0 +1,110 @@
+"""What paramcalc answers: frozen models whose dump is the JSON that others build on. Counts and bytes are integers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from paramcalc.version import __version__
+
+SCHEMA_VERSION = 1
+Status = Literal["exact", "approximate"]
+
+
+class Report(BaseModel):
+    """Base of all reports."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class ModelInfo(Report):
+    """Which model was counted, as what, and how far the figures are to be trusted."""
+
+    name: str
+    family: str
+    architecture: str = Field(description="class of the reference implementation that is counted")
+    source: str
+    status: Status = Field(description="exact: equal to the reference class to the last parameter")
+    dtype: str
+
+
+class Parameters(Report):
+    """Scalars of trained tensors; tied ones once."""
+
+    total: int
+    active: int = Field(description="total minus the routed experts one token does not use; both embeddings included")
+    active_without_input_embedding: int = Field(
+        description="active minus the lookup tables at the input, unless a tied head multiplies by them"
+    )
+    non_embedding: int = Field(description="total minus embeddings and output head")
+    buffers: int = Field(description="elements of persistent buffers: saved with the model, not trained, not in total")
+    mtp: int = Field(description="parameters of multi-token-prediction modules that the class does not build")
+
+
+class Share(Report):
+    """Parameters of one category."""
+
+    total: int
+    active: int
+
+
+class LayerRun(Report):
+    """Equal layers in a row; `total` and `active` are those of one layer."""
+
+    stack: str
+    repeat: int
+    kind: str
+    total: int
+    active: int
+
+
+class WeightBytes(Report):
+    """Bytes of all parameters in one dtype."""
+
+    dtype: str
+    bytes: int
+
+
+class CountReport(Report):
+    """How many parameters a model has, where they sit, and what they weigh."""
+
+    schema_version: int = SCHEMA_VERSION
+    version: str = __version__
+    model: ModelInfo
+    warnings: tuple[str, ...]
+    parameters: Parameters
+    components: dict[str, Share] = Field(description="by category; sums to parameters")
+    layers: tuple[LayerRun, ...]
+    tied: tuple[tuple[str, str], ...] = Field(description="(name, owner): counted once, at the owner")
+    weights: WeightBytes
+
+
+class Symbol(Report):
+    """A letter of the formulas: its value and the config field (or rule) it comes from."""
+
+    symbol: str
+    value: int
+    origin: str
+
+
+class Line(Report):
+    """One line of the arithmetic: `name: formula = numbers = result`, indented by `level`."""
+
+    level: int
+    name: str
+    formula: str = ""
+    numbers: str = ""
+    result: int | None = None
+    remark: str = ""
+
+
+class Explanation(Report):
+    """How a count comes about, so that a reader with pen and paper can follow."""
+
+    schema_version: int = SCHEMA_VERSION
+    version: str = __version__
+    model: ModelInfo
+    warnings: tuple[str, ...]
+    symbols: tuple[Symbol, ...]
+    lines: tuple[Line, ...]

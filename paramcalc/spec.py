@@ -1,0 +1,327 @@
+"""The component tree: frozen pieces of a model that know their shapes. No family names, no config keys.
+
+`Weight` is the only thing that is ever counted. A `Component` has named parts, in the order in which data flows
+through them, and tensors of its own. Leaves (Linear, Embedding, Norm, Conv1d, Param) hold tensors; semantic parts
+(attention, feed-forward, recurrent mixers) live in `components/`; `Block` and `Stack` put them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from math import prod
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
+
+from paramcalc.dims import Size
+
+Category = Literal[
+    "embedding",
+    "attention",
+    "recurrent",
+    "ffn",
+    "experts",
+    "shared_experts",
+    "router",
+    "norm",
+    "head",
+    "vision",
+    "projector",
+    "other",
+]
+# A buffer is saved with the model but not trained; mtp weights are shipped with it but not built by its class.
+Role = Literal["parameter", "buffer", "mtp"]
+CATEGORIES: tuple[Category, ...] = get_args(Category)
+
+
+class Weight(NamedTuple):
+    """One tensor: where it is, its shape, how many copies exist and how many of them one token uses."""
+
+    name: str  # path in the tree: layers.attn.q_proj.weight
+    shape: tuple[int, ...]
+    category: Category = "other"
+    copies: int = 1
+    active: int = 1  # copies that one token uses; equal to `copies` for everything but routed experts
+    role: Role = "parameter"
+
+    @property
+    def elements(self) -> int:
+        """Scalars in one copy."""
+        return prod(map(int, self.shape))
+
+
+class Part(NamedTuple):
+    """A named child in the tree, with its multiplicity."""
+
+    name: str
+    component: Component
+    copies: int = 1
+    active: int = 1
+
+
+class Tie(NamedTuple):
+    """A matrix that is another one: counted once, at its owner."""
+
+    name: str
+    owner: str
+    category: Category = "other"
+
+
+class Component(BaseModel):
+    """A piece of a model. Subclasses state their parts and their own tensors; everything else is folded."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    kinds: ClassVar[dict[str, type[Component]]] = {}
+
+    category: Category | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Component.kinds[cls.__name__] = cls
+
+    @model_serializer(mode="wrap")
+    def _with_kind(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"kind": type(self).__name__, **dump(self)}
+
+    def parts(self) -> Mapping[str, Component]:
+        """Named children in data-flow order."""
+        return {}
+
+    def children(self) -> Iterator[Part]:
+        """The children with their multiplicity; only containers that repeat something override this."""
+        for name, component in self.parts().items():
+            yield Part(name, component)
+
+    def tensors(self) -> Iterator[Weight]:
+        """The tensors this component holds itself, named relative to it."""
+        return iter(())
+
+    def ties(self) -> Iterator[Tie]:
+        """The matrices it would hold if they were not another component's, named relative to it."""
+        return iter(())
+
+    def label(self) -> str:
+        """What it is called in a layer pattern (`attention`, `ffn`); empty for what a pattern leaves out."""
+        return ""
+
+    def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
+        """Every tensor below this component, with full paths, categories and multiplied copies."""
+        category = claimed(outer, self.category)
+        for w in self.tensors():
+            yield w._replace(name=prefix + w.name, category=category or "other")
+        for name, component, copies, active in self.children():
+            for w in component.weights(f"{prefix}{name}.", category):
+                if copies == 1 == active:
+                    yield w
+                else:
+                    yield w._replace(copies=w.copies * copies, active=w.active * active)
+
+    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
+        """Every tie below this component, with full paths and categories."""
+        category = claimed(outer, self.category)
+        for tie in self.ties():
+            yield Tie((prefix + tie.name).removesuffix("."), tie.owner, category or "other")
+        for part in self.children():
+            yield from part.component.all_ties(f"{prefix}{part.name}.", category)
+
+    def stacks(self) -> Iterator[Stack]:
+        """The stacks of layers below this component, in order."""
+        for part in self.children():
+            yield from part.component.stacks()
+
+
+def claimed(outer: Category | None, inner: Category | None) -> Category | None:
+    """The category of something `inner` within something `outer`: the outer one claims it.
+
+    A projection inside attention is attention, an MLP inside the experts is experts. Norms stay norms wherever
+    they are, except in a vision tower or a projector, which are counted as wholes.
+    """
+    if inner == "norm" and outer not in ("vision", "projector"):
+        return inner
+    return outer or inner
+
+
+def _component(value: Any) -> Any:
+    """A component from its own dump: `kind` names the class."""
+    if isinstance(value, dict) and value.get("kind") in Component.kinds:
+        fields = {key: field for key, field in value.items() if key != "kind"}
+        return Component.kinds[value["kind"]].model_validate(fields)
+    return value
+
+
+AnyComponent = Annotated[SerializeAsAny[Component], BeforeValidator(_component)]
+
+
+# -- leaves ------------------------------------------------------------------------------------------------------
+
+
+class Linear(Component):
+    """A matrix of shape (d_out, d_in) and an optional bias (torch.nn.Linear).
+
+    `tied_to` names the component whose matrix it uses: then only a bias is its own.
+    """
+
+    d_in: Size
+    d_out: Size
+    bias: bool = False
+    tied_to: str | None = None
+
+    def tensors(self) -> Iterator[Weight]:
+        if self.tied_to is None:
+            yield Weight("weight", (self.d_out, self.d_in))
+        if self.bias:
+            yield Weight("bias", (self.d_out,))
+
+    def ties(self) -> Iterator[Tie]:
+        if self.tied_to is not None:
+            yield Tie("", self.tied_to)
+
+
+class Embedding(Component):
+    """A lookup table of shape (rows, width) (torch.nn.Embedding)."""
+
+    category: Category | None = "embedding"
+    rows: Size
+    width: Size
+    tied_to: str | None = None
+
+    def tensors(self) -> Iterator[Weight]:
+        if self.tied_to is None:
+            yield Weight("weight", (self.rows, self.width))
+
+    def ties(self) -> Iterator[Tie]:
+        if self.tied_to is not None:
+            yield Tie("", self.tied_to)
+
+
+class Norm(Component):
+    """A normalisation over `width` channels: RMSNorm has a scale, LayerNorm usually a bias too, OLMo's neither."""
+
+    category: Category | None = "norm"
+    width: Size
+    scale: bool = True
+    bias: bool = False
+    count: Size = 1  # one per head where each has weights of its own (StableLM's QK norms)
+
+    def tensors(self) -> Iterator[Weight]:
+        if self.scale:
+            yield Weight("weight", (self.width,), copies=self.count, active=self.count)
+        if self.bias:
+            yield Weight("bias", (self.width,), copies=self.count, active=self.count)
+
+
+class Conv1d(Component):
+    """A convolution over time: (channels_out, channels_in / groups, kernel) and a bias (torch.nn.Conv1d)."""
+
+    channels: Size
+    kernel: Size
+    per_group: int = 1  # input channels each output channel sees; 1 is depthwise
+    bias: bool = True
+
+    def tensors(self) -> Iterator[Weight]:
+        yield Weight("weight", (self.channels, self.per_group, self.kernel))
+        if self.bias:
+            yield Weight("bias", (self.channels,))
+
+
+class Param(Component):
+    """A bare parameter or persistent buffer of any shape (attention sinks, A_log, a router's correction)."""
+
+    shape: tuple[Size, ...]
+    buffer: bool = False
+
+    def tensors(self) -> Iterator[Weight]:
+        yield Weight("value", self.shape, role="buffer" if self.buffer else "parameter")
+
+
+# -- containers --------------------------------------------------------------------------------------------------
+
+
+class Block(Component):
+    """Named parts in data-flow order."""
+
+    items: dict[str, AnyComponent]
+
+    def parts(self) -> Mapping[str, Component]:
+        return self.items
+
+    def label(self) -> str:
+        return " + ".join(text for text in (part.label() for part in self.items.values()) if text)
+
+
+class Mtp(Block):
+    """Multi-token-prediction modules: shipped beside the model, not built by its class, reported apart.
+
+    Their tied parts are the copies of embedding and head that the checkpoint holds once more. DeepSeek-V3
+    (2412.19437), section 2.2.
+    """
+
+    count: Size
+
+    def children(self) -> Iterator[Part]:
+        for part in super().children():
+            yield part._replace(copies=self.count, active=self.count)
+
+    def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
+        for weight in super().weights(prefix, outer):
+            yield weight._replace(role="mtp")  # its router's correction buffer too: it is part of what is shipped
+
+    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:  # noqa: ARG002
+        return iter(())  # copies in a module that is not built tie nothing
+
+
+class Run(NamedTuple):
+    """`repeat` equal layers in a row; each is passed through `passes` times (1 unless layers are shared)."""
+
+    repeat: int
+    layer: AnyComponent
+    passes: int = 1
+
+
+class Stack(Component):
+    """Layers in order, equal neighbours run-length encoded: 10,000 layers cost as much to count as one.
+
+    `role` is the stack's name in the report: decoder, encoder.
+    """
+
+    role: str
+    runs: tuple[Run, ...]
+
+    def children(self) -> Iterator[Part]:
+        start = 0
+        for run in self.runs:
+            last = start + run.repeat - 1
+            yield Part(str(start) if run.repeat == 1 else f"{start}-{last}", run.layer, run.repeat, run.repeat)
+            start = last + 1
+
+    def stacks(self) -> Iterator[Stack]:
+        yield self
+
+
+Layers = Run | Iterable[Component | Run]  # what a recipe may hand to a stack
+
+
+def block(category: Category | None = None, /, **items: Component | None) -> Block:
+    """A block of the parts that are present: the keyword order is the order in which data flows."""
+    return Block(category=category, items={name: part for name, part in items.items() if part is not None})
+
+
+def stack(role: str, layers: Layers) -> Stack:
+    """Run-length encode layers given as a run, or one by one, or as a mixture; empty runs vanish."""
+    runs: list[Run] = []
+    for item, group in groupby([layers] if isinstance(layers, Run) else layers):
+        times = len(list(group))
+        run = item._replace(repeat=item.repeat * times) if isinstance(item, Run) else Run(times, item)
+        if runs and run.layer == runs[-1].layer and run.passes == runs[-1].passes:
+            runs[-1] = runs[-1]._replace(repeat=runs[-1].repeat + run.repeat)
+        elif run.repeat:
+            runs.append(run)
+    return Stack(role=role, runs=tuple(runs))

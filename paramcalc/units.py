@@ -1,0 +1,64 @@
+"""Counts and bytes as people write them. Integers inside; rounding happens here and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from paramcalc.errors import ParamcalcError
+
+COUNTS = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K"))
+BYTES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+_FACTORS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+
+
+def human_count(number: int) -> str:
+    """`8030261248` as `8.03 B`: decimal, three figures or so."""
+    return _scaled(number, COUNTS) or f"{number:,}"
+
+
+def human_bytes(number: int) -> str:
+    """`16060522496` as `14.96 GiB`: binary, and always says so."""
+    return _scaled(number, BYTES) or f"{number:,} B"
+
+
+def _scaled(number: int, steps: tuple[tuple[int, str], ...]) -> str | None:
+    for factor, unit in steps:
+        if abs(number) >= factor:
+            value = Decimal(number) / factor
+            places = 2 if value < 100 else 1
+            return f"{value:,.{places}f} {unit}"
+    return None
+
+
+def exact(number: int) -> str:
+    """`8030261248` as `8,030,261,248`."""
+    return f"{number:,}"
+
+
+def percent(part: int, whole: int) -> str:
+    """A share with one decimal; more where it would read as zero."""
+    if not whole or not part:
+        return "0.0 %"
+    share = Decimal(100 * part) / whole
+    for places in (1, 2, 3):
+        if round(share, places):
+            return f"{share:.{places}f} %"
+    return "<0.001 %"
+
+
+def parse_count(text: str) -> tuple[int, int]:
+    """A published figure such as `46.7B` as the closed range of counts that round to it.
+
+    Raises ParamcalcError when the text is not a number with an optional K, M, B or T.
+    """
+    match = re.fullmatch(r"\s*([0-9][0-9,_]*)(?:\.([0-9]+))?\s*([KMBT]?)\s*", text, re.IGNORECASE)
+    if not match:
+        raise ParamcalcError(f"{text!r} is not a count", "write it like 8030261248, 8.03B or 110M")
+    whole, fraction, unit = match[1].replace(",", "").replace("_", ""), match[2] or "", match[3].lower()
+    factor = _FACTORS[unit]
+    step = Decimal(factor) / 10 ** len(fraction)
+    middle = Decimal(f"{whole}.{fraction or 0}") * factor
+    if step <= 1:
+        return int(middle), int(middle)
+    return int((middle - step / 2).to_integral_value()), int((middle + step / 2).to_integral_value())

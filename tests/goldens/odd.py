@@ -1,0 +1,186 @@
+"""Draw odd configs for one family: unusual sizes and flipped flags that `transformers` accepts.
+
+    python tests/goldens/odd.py llama --seed 1 --count 2
+
+Prints entries for odd.yaml, to be appended to the family's list by hand: odd.yaml is the record, so
+goldens do not change when a new release of `transformers` changes what would be drawn. Hand-written
+entries find more, since they aim at the modelling code; drawn ones find what nobody thought of.
+"""
+
+# ruff: noqa: S311, T201  (not cryptography; a command line script prints)
+
+import argparse
+import copy
+import dataclasses
+import random
+import textwrap
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import oracle
+import yaml
+from transformers.models.auto import configuration_auto
+
+FLAGS = (
+    "bias",
+    "tie_word",
+    "norm",
+    "parallel",
+    "decoder_arch",
+    "multi_query",
+    "affine",
+    "conv",
+    "cross_att",
+)
+WIDTH = ("hidden_size", "n_embd", "d_model", "dim")
+HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads")
+KV_HEADS = ("num_key_value_heads", "num_kv_heads")
+DEPTH = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers")
+DEPTH_2 = ("decoder_layers", "num_decoder_layers")
+INNER = (
+    "n_inner",
+    "ffn_dim",
+    "d_ff",
+    "hidden_dim",
+    "ffn_hidden_size",
+    "encoder_ffn_dim",
+    "decoder_ffn_dim",
+)
+EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
+POSITIONS = ("max_position_embeddings", "n_positions")
+NESTED = ("text_config",)
+
+FLIPPED = 0.4
+"""How many of the flags are flipped."""
+
+
+def is_int(value: Any) -> bool:
+    """True for a number, not for a flag."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def choices(rng: random.Random) -> dict[tuple[str, ...], int]:
+    """A consistent draw of sizes for the keys that may take them."""
+    head_dim, heads = rng.choice([8, 16, 24, 32]), rng.choice([2, 4, 6, 8, 12])
+    return {
+        WIDTH: head_dim * heads * rng.choice([1, 1, 2]),
+        HEADS: heads,
+        ("decoder_attention_heads",): heads,
+        KV_HEADS: rng.choice([k for k in (1, 2, 3, 4, 6) if heads % k == 0 and k < heads]),
+        ("head_dim", "d_kv"): head_dim,
+        DEPTH: rng.randint(2, 7),
+        DEPTH_2: rng.randint(1, 5),
+        EXPERTS: rng.choice([3, 4, 8]),
+        ("num_experts_per_tok",): rng.choice([1, 2]),
+        ("n_shared_experts",): rng.choice([1, 2]),
+        ("q_lora_rank", "kv_lora_rank"): rng.choice([16, 24, 32]),
+        ("qk_rope_head_dim",): rng.choice([8, 16]),
+        ("qk_nope_head_dim", "v_head_dim"): rng.choice([8, 16, 32]),
+        ("first_k_dense_replace", "decoder_sparse_step"): rng.choice([1, 2]),
+        POSITIONS: rng.choice([33, 128, 512]),
+        ("vocab_size",): rng.choice([97, 256, 1000, 1031]),
+        ("embedding_size", "word_embed_proj_dim"): rng.choice([12, 20, 40]),
+        ("state_size", "mamba_d_state"): rng.choice([4, 8, 12]),
+        ("n_groups", "num_hidden_groups", "inner_group_num"): rng.choice([1, 2]),
+    }
+
+
+def mutate(config: dict[str, Any], rng: random.Random) -> None:
+    """Change the shape-giving fields of a config in place."""
+    for keys, value in choices(rng).items():
+        for key in keys:
+            if is_int(config.get(key)):
+                config[key] = value
+    for key, value in config.items():
+        if (
+            isinstance(value, bool)
+            and any(flag in key for flag in FLAGS)
+            and rng.random() < FLIPPED
+        ):
+            config[key] = not value
+        elif key in INNER or ("intermediate" in key and is_int(value)):
+            config[key] = rng.choice([48, 64, 96, 128, 160])
+    reconcile(config)
+
+
+def reconcile(config: dict[str, Any]) -> None:
+    """Repair in place what some families insist on."""
+    if is_int(config.get("pad_token_id")) and config["pad_token_id"] >= config["vocab_size"]:
+        config["pad_token_id"] = 0  # phi3
+    if "attention_types" in config:
+        config["attention_types"] = [[["global"], config["num_layers"]]]  # gpt_neo
+    if "n_groups" in config:
+        config["num_heads"] = (
+            config["hidden_size"] * config["expand"] // config["head_dim"]
+        )  # mamba2
+
+
+def declared(config: Any) -> dict[str, Any]:
+    """The keys a config class declares, with their values, without what it derives from them."""
+    names = {field.name for field in dataclasses.fields(config)}
+    fields = {key: value for key, value in config.to_dict().items() if key in names}
+    for key in NESTED:
+        if key in fields:
+            fields[key] = declared(getattr(config, key))
+    return fields
+
+
+def sparse(fields: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
+    """Only the keys that differ from the defaults."""
+    changed: dict[str, Any] = {}
+    for key, value in fields.items():
+        if isinstance(value, dict):
+            if inner := sparse(value, base[key]):
+                changed[key] = inner
+        elif value != base[key]:
+            changed[key] = value
+    return changed
+
+
+def draw(model_type: str, seed: int, count: int) -> Iterator[dict[str, Any]]:
+    """Sparse configs that build and that all count differently."""
+    base = declared(configuration_auto.CONFIG_MAPPING[model_type]())
+    seen: set[int] = set()
+    for attempt in range(count * 50):
+        if len(seen) == count:
+            return
+        rng = random.Random(zlib.crc32(f"{seed}-{model_type}-{attempt}".encode()))
+        fields = copy.deepcopy(base)
+        for part in (fields, *(fields[key] for key in NESTED if key in fields)):
+            mutate(part, rng)
+        config = sparse(fields, base)
+        try:
+            total = oracle.measure({"model_type": model_type, **config})["total"]
+        except Exception:  # noqa: BLE001, S112  (transformers refuses this combination, in its own way)
+            continue
+        if total not in seen:
+            seen.add(total)
+            yield config
+
+
+def entry(config: dict[str, Any]) -> str:
+    """One list item of odd.yaml."""
+    flow = yaml.safe_dump(config, default_flow_style=True, sort_keys=False, width=10**6).strip()
+    pairs = flow.replace(": ", ":\N{NO-BREAK SPACE}")  # keep a key and its value on one line
+    lines = textwrap.wrap(
+        pairs, 100, initial_indent="  - ", subsequent_indent="     ", break_on_hyphens=False
+    )
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def main() -> None:
+    """Print the drawn configs."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model_type")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=2)
+    args = parser.parse_args()
+    for config in draw(args.model_type, args.seed, args.count):
+        print(entry(config))
+
+
+if __name__ == "__main__":
+    main()
