@@ -45,8 +45,15 @@ class Dim(int):
             return NotImplemented
         return Dim(int(self) - int(other), ("-", self, other))
 
-    __rmul__ = __mul__
-    __radd__ = __add__
+    def __rmul__(self, other: int) -> Dim:
+        if not isinstance(other, int):
+            return NotImplemented  # a list, say: [layer] * depth
+        return Dim(int(other) * int(self), ("*", other, self))
+
+    def __radd__(self, other: int) -> Dim:
+        if not isinstance(other, int):
+            return NotImplemented
+        return Dim(int(other) + int(self), ("+", other, self))
 
 
 def named(symbol: str, value: int, *, origin: str = "") -> Dim:
@@ -122,17 +129,18 @@ def monomial_text(monomial: Monomial) -> str:
 
 
 def formula(terms: Counter[Monomial]) -> str:
-    """A polynomial as text, highest degree first: `2 d^2 + 2 d g d_h`."""
+    """A polynomial as text, highest power of d first: `2 d^2 + 2 d g d_h`."""
     parts = []
-    for monomial, factor in sorted(terms.items(), key=lambda term: (-len(term[0]), [_rank(s) for s in term[0]])):
-        if not factor:
-            continue
-        sign = "-" if factor < 0 else "+"
-        number = "" if abs(factor) == 1 and monomial else f"{abs(factor):,}"
-        text = " ".join(word for word in (number, monomial_text(monomial)) if word)
-        parts.append(f"{sign} {text}")
-    text = " ".join(parts) or "0"
-    return text.removeprefix("+ ")
+    for monomial, factor in sorted(terms.items(), key=lambda term: _place(term[0])):
+        if factor:
+            number = "" if abs(factor) == 1 and monomial else f"{abs(factor):,}"
+            words = [word for word in (number, monomial_text(monomial)) if word]
+            parts.append(f"{'-' if factor < 0 else '+'} {' '.join(words)}")
+    return (" ".join(parts) or "0").removeprefix("+ ")
+
+
+def _place(monomial: Monomial) -> tuple[int, int, list[tuple[int, str]]]:
+    return -monomial.count("d"), -len(monomial), [_rank(symbol) for symbol in monomial]
 
 
 def spelled(size: int) -> tuple[str, str]:

@@ -108,3 +108,34 @@ class Explanation(Report):
     warnings: tuple[str, ...]
     symbols: tuple[Symbol, ...]
     lines: tuple[Line, ...]
+
+
+class PresetInfo(Report):
+    """A model that ships with paramcalc."""
+
+    name: str
+    family: str
+    status: Status
+    total: int
+    active: int
+    published: dict[str, int | str] = Field(description="what the publisher states, as stated")
+    source: str
+
+
+class FamilyField(Report):
+    """A config field that a family reads."""
+
+    name: str = Field(description="canonical name")
+    key: str = Field(description="the family's own key")
+    default: str = Field(description="the class's default as JSON")
+
+
+class FamilyInfo(Report):
+    """A model_type that paramcalc understands, and how that was verified."""
+
+    name: str
+    architecture: str = Field(description="the reference class counted when the config names none")
+    summary: str
+    goldens: int = Field(description="configs whose counts by the reference are tests")
+    verified_by: str
+    fields: tuple[FamilyField, ...] = ()

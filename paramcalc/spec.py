@@ -266,6 +266,13 @@ class Mtp(Block):
 
     count: Size
 
+    @property
+    def copied(self) -> int:
+        """Elements of the matrices that are shipped again although the model has them."""
+        shapes = [(p.rows, p.width) for p in self.items.values() if isinstance(p, Embedding) and p.tied_to]
+        shapes += [(p.d_out, p.d_in) for p in self.items.values() if isinstance(p, Linear) and p.tied_to]
+        return sum(int(rows) * int(columns) for rows, columns in shapes) * int(self.count)
+
     def children(self) -> Iterator[Part]:
         for part in super().children():
             yield part._replace(copies=self.count, active=self.count)

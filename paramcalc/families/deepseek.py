@@ -101,8 +101,10 @@ def deepseek_v2(c: Config) -> Block:
     unused=LATENT_UNUSED,
 )
 def deepseek_v3(c: Config) -> Block:
-    """DeepSeek-V2 with a correction per expert (a buffer) that balances the load, and a module that predicts one
-    more token, which the reference class does not build (DeepseekV3ForCausalLM)."""
+    """DeepSeek-V2 with a buffer of corrections that balance the experts (DeepseekV3ForCausalLM).
+
+    The checkpoint ships a module that predicts one more token; the reference class does not build it.
+    """
     attn, d = latent_attention(c), c.hidden_size
     experts = moe(
         c,

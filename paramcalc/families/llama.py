@@ -177,8 +177,7 @@ def stablelm(c: Config) -> Block:
     ),
 )
 def cohere(c: Config) -> Block:
-    """Parallel attention and FFN behind one norm without bias; QK norms with a scale of their own per head
-    (CohereForCausalLM)."""
+    """Parallel attention and FFN behind one norm without bias; QK norms per head (CohereForCausalLM)."""
     bias, norm = c.attention_bias, rms(c)
     q_norm, k_norm = norm_per_head(c) if c.use_qk_norm else (None, None)
     attn = gqa(c, qkv_bias=bias, out_bias=bias, q_norm=q_norm, k_norm=k_norm)

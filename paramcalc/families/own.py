@@ -101,7 +101,7 @@ def parse(fields: dict[str, object], origin: str) -> TransformerConfig:
             first["type"], first["msg"].removeprefix("Value error, ").lower()
         )
         text = problem if where == "config" else f"{where} {problem}"
-        hint = "`paramcalc schema transformer` lists every field"
+        hint = "`paramcalc schema model` lists every field"
         if first["type"] == "extra_forbidden":
             hint = nearest(where, TransformerConfig.model_fields, fallback=hint)
         raise ConfigError(f"transformer: {text} in {origin}", hint) from error

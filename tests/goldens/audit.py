@@ -9,8 +9,6 @@ family is new and when a new release of `transformers` comes out; all families t
 It does not see lists, nested configs, and what only two keys together change.
 """
 
-# ruff: noqa: T201  (a command line script prints)
-
 import argparse
 import dataclasses
 import sys
@@ -84,7 +82,7 @@ def changing(fields: dict[str, Any]) -> Iterator[str]:
         for value in other_values(key, getattr(config, key, None)):
             try:
                 changed = oracle.measure({**fields, key: value})["total"] != total
-            except Exception:  # noqa: BLE001, S112  (transformers refuses this value, in its own way)
+            except Exception:
                 continue
             if changed:
                 yield key
@@ -95,11 +93,7 @@ def audit(model_type: str, specs: dict[str, Any]) -> list[str]:
     """Print one line for a family; return the keys that no odd config sets."""
     names = oracle.config_from({"model_type": model_type}).attribute_map
     covered = {names.get(key, key) for fields in specs["odd"] for key in fields}
-    found = {
-        names.get(key, key)
-        for fields in specs["odd"]
-        for key in changing({"model_type": model_type, **fields})
-    }
+    found = {names.get(key, key) for fields in specs["odd"] for key in changing({"model_type": model_type, **fields})}
     missing = sorted(found - covered)
     marked = [key if key in covered else f"{key} (NOT SET)" for key in sorted(found)]
     print(f"{model_type}: {', '.join(marked)}")
@@ -108,16 +102,12 @@ def audit(model_type: str, specs: dict[str, Any]) -> list[str]:
 
 def main(argv: list[str] | None = None) -> int:
     """Audit families."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="FAMILY")
     parser.add_argument("--all", action="store_true")
     args = parser.parse_args(argv)
     specs = read_yaml(HERE / "odd.yaml")
-    missing = [
-        key for name in (specs if args.all else args.names) for key in audit(name, specs[name])
-    ]
+    missing = [key for name in (specs if args.all else args.names) for key in audit(name, specs[name])]
     return 1 if missing else 0
 
 

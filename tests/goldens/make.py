@@ -7,8 +7,6 @@
 Needs torch and transformers (CPU is enough). README.md beside this file describes the format.
 """
 
-# ruff: noqa: T201  (a command line script: it prints)
-
 import argparse
 import json
 import sys
@@ -125,7 +123,7 @@ def family(model_type: str, specs: dict[str, Any]) -> tuple[dict[str, dict[str, 
             continue
         try:
             goldens[case.name] = golden(case)
-        except Exception as error:  # noqa: BLE001  (transformers raises anything)
+        except Exception as error:
             failures.append(f"{model_type}/{case.name}: {type(error).__name__}: {error}")
     failures += suspicions(model_type, goldens)
     return goldens, failures
@@ -145,9 +143,7 @@ def render(value: Any, indent: int = 0) -> str:
     """JSON with one key a line and lists inline; a list of mappings has one of them a line."""
     pad = " " * (indent + 1)
     if isinstance(value, dict) and value:
-        items = [
-            f"{json.dumps(str(key))}: {render(item, indent + 1)}" for key, item in value.items()
-        ]
+        items = [f"{json.dumps(str(key))}: {render(item, indent + 1)}" for key, item in value.items()]
         return "{\n" + ",\n".join(pad + item for item in items) + "\n" + " " * indent + "}"
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         rows = ",\n".join(pad + json.dumps(item, ensure_ascii=False) for item in value)
@@ -193,12 +189,8 @@ def remove_stale(folder: Path, names: set[str], *, check: bool) -> int:
 
 def parse(argv: list[str] | None, known: list[str]) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "names", nargs="*", metavar="FAMILY", help=f"a model_type, or {TORCH_BLOCKS}"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="FAMILY", help=f"a model_type, or {TORCH_BLOCKS}")
     parser.add_argument("--all", action="store_true", help="every family of odd.yaml")
     parser.add_argument("--check", action="store_true", help="compare only, write nothing")
     args = parser.parse_args(argv)

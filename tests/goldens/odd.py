@@ -7,8 +7,6 @@ goldens do not change when a new release of `transformers` changes what would be
 entries find more, since they aim at the modelling code; drawn ones find what nobody thought of.
 """
 
-# ruff: noqa: S311, T201  (not cryptography; a command line script prints)
-
 import argparse
 import copy
 import dataclasses
@@ -93,11 +91,7 @@ def mutate(config: dict[str, Any], rng: random.Random) -> None:
             if is_int(config.get(key)):
                 config[key] = value
     for key, value in config.items():
-        if (
-            isinstance(value, bool)
-            and any(flag in key for flag in FLAGS)
-            and rng.random() < FLIPPED
-        ):
+        if isinstance(value, bool) and any(flag in key for flag in FLAGS) and rng.random() < FLIPPED:
             config[key] = not value
         elif key in INNER or ("intermediate" in key and is_int(value)):
             config[key] = rng.choice([48, 64, 96, 128, 160])
@@ -111,9 +105,7 @@ def reconcile(config: dict[str, Any]) -> None:
     if "attention_types" in config:
         config["attention_types"] = [[["global"], config["num_layers"]]]  # gpt_neo
     if "n_groups" in config:
-        config["num_heads"] = (
-            config["hidden_size"] * config["expand"] // config["head_dim"]
-        )  # mamba2
+        config["num_heads"] = config["hidden_size"] * config["expand"] // config["head_dim"]  # mamba2
 
 
 def declared(config: Any) -> dict[str, Any]:
@@ -152,7 +144,7 @@ def draw(model_type: str, seed: int, count: int) -> Iterator[dict[str, Any]]:
         config = sparse(fields, base)
         try:
             total = oracle.measure({"model_type": model_type, **config})["total"]
-        except Exception:  # noqa: BLE001, S112  (transformers refuses this combination, in its own way)
+        except Exception:
             continue
         if total not in seen:
             seen.add(total)
@@ -163,17 +155,13 @@ def entry(config: dict[str, Any]) -> str:
     """One list item of odd.yaml."""
     flow = yaml.safe_dump(config, default_flow_style=True, sort_keys=False, width=10**6).strip()
     pairs = flow.replace(": ", ":\N{NO-BREAK SPACE}")  # keep a key and its value on one line
-    lines = textwrap.wrap(
-        pairs, 100, initial_indent="  - ", subsequent_indent="     ", break_on_hyphens=False
-    )
+    lines = textwrap.wrap(pairs, 100, initial_indent="  - ", subsequent_indent="     ", break_on_hyphens=False)
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def main() -> None:
     """Print the drawn configs."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model_type")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=2)

@@ -1,0 +1,134 @@
+"""What ships and what is understood, as reports: presets, families, and the JSON Schemas of all of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from paramcalc import presets, readers
+from paramcalc.count import count
+from paramcalc.errors import ParamcalcError, UnknownFamilyError, nearest
+from paramcalc.families import FAMILIES
+from paramcalc.families.registry import Family
+from paramcalc.loading import build, verified
+from paramcalc.report import CountReport, Explanation, FamilyField, FamilyInfo, PresetInfo, Report
+
+OWN = "transformer"
+
+
+def preset_infos() -> list[PresetInfo]:
+    """Every preset, counted."""
+    return [preset_info(name) for name in presets.names()]
+
+
+def preset_info(name: str) -> PresetInfo:
+    """One preset, counted."""
+    model = build(readers.read_preset(name), overrides={})
+    report = count(model)
+    return PresetInfo(
+        name=name,
+        family=model.info.family,
+        status=model.info.status,
+        total=report.parameters.total,
+        active=report.parameters.active,
+        published=dict(model.published),
+        source=model.url or "",
+    )
+
+
+def family_infos() -> list[FamilyInfo]:
+    """Every family, in the order of their names, paramcalc's own first."""
+    return [own_family(), *(family_info(FAMILIES[name]) for name in sorted(FAMILIES))]
+
+
+def find_family(name: str) -> FamilyInfo:
+    """One family with the fields it reads. Raises UnknownFamilyError with the nearest names."""
+    if name == OWN:
+        return own_family()
+    if name not in FAMILIES:
+        hint = nearest(name, [OWN, *FAMILIES], fallback=f"`paramcalc families` lists all {len(FAMILIES) + 1}")
+        raise UnknownFamilyError(f"unknown family {name!r}", hint)
+    return family_info(FAMILIES[name])
+
+
+def family_info(family: Family) -> FamilyInfo:
+    """What a family reads and how it was verified."""
+    facts = verified().get(family.name, {"goldens": 0, "by": "nothing yet"})
+    return FamilyInfo(
+        name=family.name,
+        architecture=family.main_class,
+        summary=family.summary.rsplit(" (", 1)[0].rstrip("."),
+        goldens=facts["goldens"],
+        verified_by=facts["by"],
+        fields=tuple(
+            FamilyField(name=name, key=family.names.get(name, name), default=json.dumps(default))
+            for name, default in family.defaults.items()
+        ),
+    )
+
+
+def own_family() -> FamilyInfo:
+    """paramcalc's own `model_type: transformer`."""
+    from paramcalc.families.own import TransformerConfig
+
+    facts = verified().get(OWN, {"goldens": 0, "by": "nothing yet"})
+    fields = TransformerConfig.model_json_schema()["properties"]
+    return FamilyInfo(
+        name=OWN,
+        architecture="none: for models that do not exist yet",
+        summary="Decoder described in a few words: attention, plain or gated FFN or experts, any norm",
+        goldens=facts["goldens"],
+        verified_by=facts["by"],
+        fields=tuple(
+            FamilyField(name=name, key=name, default=json.dumps(field["default"]) if "default" in field else "required")
+            for name, field in fields.items()
+        ),
+    )
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """The JSON Schema of every report, and of the YAML model format."""
+    reports: dict[str, type[Report]] = {
+        "count": CountReport,
+        "explain": Explanation,
+        "presets": PresetInfo,
+        "families": FamilyInfo,
+    }
+    found = {name: report.model_json_schema(mode="serialization") for name, report in reports.items()}
+    return found | {"model": _model_schema()}
+
+
+def schema(name: str) -> dict[str, Any]:
+    """One of them. Raises ParamcalcError with the choices."""
+    found = schemas()
+    if name not in found:
+        raise ParamcalcError(f"no schema {name!r}", nearest(name, found, fallback="known: " + ", ".join(found)))
+    return found[name]
+
+
+def _model_schema() -> dict[str, Any]:
+    """A YAML model: Hugging Face fields under their model_type, or paramcalc's own transformer."""
+    from paramcalc.families.own import TransformerConfig
+
+    about = {
+        "name": {"type": "string"},
+        "description": {"type": "string"},
+        "source": {"type": "string", "description": "where the fields come from"},
+        "published": {
+            "type": "object",
+            "description": "what the publisher states: an integer, or a text such as 46.7B",
+            "additionalProperties": {"type": ["integer", "string"]},
+        },
+    }
+    own = TransformerConfig.model_json_schema()
+    own["properties"] |= about
+    own["required"] = ["model_type", *own.get("required", [])]
+    own["properties"]["model_type"] = {"const": OWN}
+    hugging_face = {
+        "type": "object",
+        "title": "Hugging Face fields",
+        "properties": {"model_type": {"enum": sorted(FAMILIES)}, "architectures": {"type": "array"}, **about},
+        "required": ["model_type"],
+    }
+    definitions = own.pop("$defs", {})
+    return {"title": "paramcalc model", "anyOf": [own, hugging_face], "$defs": definitions}

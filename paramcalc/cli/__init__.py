@@ -1,0 +1,72 @@
+"""The command line: parse, compute, report, render. `main` is the only place that catches errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+
+def run() -> None:
+    """Entry point of the `paramcalc` command."""
+    sys.exit(main())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 done, 1 the answer is no, 2 could not run."""
+    from paramcalc.errors import ParamcalcError
+
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(arguments)
+    except ParamcalcError as error:
+        return _fail(error.message, error.hint, error.exit_code, arguments)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(arguments: list[str]) -> int:
+    import typer
+
+    from paramcalc.cli.app import app
+
+    try:
+        code = typer.main.get_command(app)(args=arguments, prog_name="paramcalc", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except typer.TyperException as error:  # usage: an unknown option, a missing argument, a bad value
+        return _fail(_one_line(error), "paramcalc --help, or paramcalc COMMAND --help", 2, arguments)
+    except typer.Exit as error:
+        return error.exit_code
+    except typer.Abort:
+        return 130
+
+
+def _one_line(error: Exception) -> str:
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    return " ".join(text.split()).rstrip(".")
+
+
+def _fail(message: str, hint: str | None, code: int, arguments: list[str]) -> int:
+    """Two lines on stderr; with JSON asked for, the error as an object on stdout too."""
+    if _wants_json(arguments):
+        import json
+
+        error = {"message": message, "hint": hint, "exit_code": code}
+        sys.stdout.write(json.dumps({"error": error}, ensure_ascii=False) + "\n")
+    sys.stderr.write(f"error: {message}\n")
+    if hint:
+        sys.stderr.write(f"hint: {hint}\n")
+    return code
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    # Asked before parsing may have failed, hence of the raw arguments.
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    return any(
+        a in ("--json", "--format=json", "-fjson") or (a in ("--format", "-f") and b == "json") for a, b in pairs
+    )

@@ -1,0 +1,51 @@
+"""Layer patterns in one line: `3 x [attention + ffn]  58 x [attention + 256 experts, 8 active + 1 shared]`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paramcalc.report import LayerRun
+
+Item = tuple[int, str]
+LONGEST = 6  # runs that are written out; a longer pattern is cut short
+
+
+def patterns(layers: Sequence[LayerRun]) -> list[str]:
+    """One line per stack, with the stack's name where there are several."""
+    stacks = list(dict.fromkeys(layer.stack for layer in layers))
+    lines = []
+    for stack in stacks:
+        text = pattern([(run.repeat, run.kind or "layer") for run in layers if run.stack == stack])
+        lines.append(f"{stack}: {text}" if len(stacks) > 1 or stack != "decoder" else text)
+    return lines
+
+
+def pattern(items: Sequence[Item]) -> str:
+    """The runs of one stack; runs that come again and again are written once, with their number."""
+    merged: list[Item] = []
+    for repeat, kind in items:
+        if merged and merged[-1][1] == kind:
+            repeat += merged.pop()[0]
+        merged.append((repeat, kind))
+    period, times = _period(merged)
+    if times > 1:
+        rest = merged[period * times :]
+        head = f"{times} x ({_written(merged[:period])})"
+        return f"{head}  {_written(rest)}" if rest else head
+    return _written(merged)
+
+
+def _period(items: Sequence[Item]) -> tuple[int, int]:
+    """The shortest start that comes at least twice and covers most of the items, and how often it comes."""
+    for period in range(2, len(items) // 2 + 1):
+        times = 1
+        while items[times * period : (times + 1) * period] == items[:period]:
+            times += 1
+        if times > 1 and len(items) - period * times < max(period, 2):
+            return period, times
+    return len(items), 1
+
+
+def _written(items: Sequence[Item]) -> str:
+    shown = "  ".join(f"{repeat} x [{kind}]" for repeat, kind in items[:LONGEST])
+    return shown if len(items) <= LONGEST else f"{shown}  and {len(items) - LONGEST} more runs"
