@@ -7,10 +7,9 @@ from typing import Any
 
 from paramcalc import presets, readers
 from paramcalc.count import count
-from paramcalc.errors import ParamcalcError, UnknownFamilyError, nearest
-from paramcalc.families import FAMILIES
-from paramcalc.families.registry import Family
-from paramcalc.loading import build, verified
+from paramcalc.errors import ParamcalcError, nearest
+from paramcalc.families.registry import get, index
+from paramcalc.loading import build
 from paramcalc.report import CountReport, Explanation, FamilyField, FamilyInfo, PresetInfo, Report
 
 OWN = "transformer"
@@ -38,31 +37,23 @@ def preset_info(name: str) -> PresetInfo:
 
 def family_infos() -> list[FamilyInfo]:
     """Every family, in the order of their names, paramcalc's own first."""
-    return [own_family(), *(family_info(FAMILIES[name]) for name in sorted(FAMILIES))]
+    return [own_family(), *(family_info(name) for name in index() if name != OWN)]
 
 
-def find_family(name: str) -> FamilyInfo:
-    """One family with the fields it reads. Raises UnknownFamilyError with the nearest names."""
+def family_info(name: str) -> FamilyInfo:
+    """One family: the fields it reads and how it was verified. Raises UnknownFamilyError with the nearest names."""
     if name == OWN:
         return own_family()
-    if name not in FAMILIES:
-        hint = nearest(name, [OWN, *FAMILIES], fallback=f"`paramcalc families` lists all {len(FAMILIES) + 1}")
-        raise UnknownFamilyError(f"unknown family {name!r}", hint)
-    return family_info(FAMILIES[name])
-
-
-def family_info(family: Family) -> FamilyInfo:
-    """What a family reads and how it was verified."""
-    facts = verified().get(family.name, {"goldens": 0, "by": "nothing yet"})
+    family, entry = get(name), index()[name]
     return FamilyInfo(
-        name=family.name,
+        name=name,
         architecture=family.main_class,
         summary=family.summary.rsplit(" (", 1)[0].rstrip("."),
-        goldens=facts["goldens"],
-        verified_by=facts["by"],
+        goldens=entry.goldens,
+        verified_by=entry.by,
         fields=tuple(
-            FamilyField(name=name, key=family.names.get(name, name), default=json.dumps(default))
-            for name, default in family.defaults.items()
+            FamilyField(name=field, key=family.names.get(field, field), default=json.dumps(default))
+            for field, default in family.defaults.items()
         ),
     )
 
@@ -71,14 +62,14 @@ def own_family() -> FamilyInfo:
     """paramcalc's own `model_type: transformer`."""
     from paramcalc.families.own import TransformerConfig
 
-    facts = verified().get(OWN, {"goldens": 0, "by": "nothing yet"})
+    entry = index()[OWN]
     fields = TransformerConfig.model_json_schema()["properties"]
     return FamilyInfo(
         name=OWN,
         architecture="none: for models that do not exist yet",
         summary="Decoder described in a few words: attention, plain or gated FFN or experts, any norm",
-        goldens=facts["goldens"],
-        verified_by=facts["by"],
+        goldens=entry.goldens,
+        verified_by=entry.by,
         fields=tuple(
             FamilyField(name=name, key=name, default=json.dumps(field["default"]) if "default" in field else "required")
             for name, field in fields.items()
@@ -127,7 +118,11 @@ def _model_schema() -> dict[str, Any]:
     hugging_face = {
         "type": "object",
         "title": "Hugging Face fields",
-        "properties": {"model_type": {"enum": sorted(FAMILIES)}, "architectures": {"type": "array"}, **about},
+        "properties": {
+            "model_type": {"enum": [name for name in index() if name != OWN]},
+            "architectures": {"type": "array"},
+            **about,
+        },
         "required": ["model_type"],
     }
     definitions = own.pop("$defs", {})

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from paramcalc import readers
 from paramcalc.config import Config
 from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
 from paramcalc.dtypes import DEFAULT, dtype
-from paramcalc.errors import ConfigError, StrictError, UnknownFamilyError, nearest
-from paramcalc.families import FAMILIES, find
-from paramcalc.families.registry import Family, split_class
+from paramcalc.errors import ConfigError, StrictError, nearest
+from paramcalc.families.registry import Family, find, get, index, split_class
 from paramcalc.model import Model
 from paramcalc.report import ModelInfo
 from paramcalc.spec import Component
@@ -81,7 +78,7 @@ def _from_config(
 ) -> Model:
     origin = document.origin
     model_type, stated = _word(fields, "model_type", origin), _architecture(fields, origin)
-    family = _named_family(as_family) if as_family else find(model_type, stated, origin)
+    family = get(as_family) if as_family else find(model_type, stated, origin)
     fields = _overridden(fields, overrides, family.names, _known_keys(family), origin)
     architecture, head, doubts = _class_of(family, stated, model_type, as_family)
     view = family.view(fields, origin=origin, architecture=architecture, head=head)
@@ -90,7 +87,7 @@ def _from_config(
     doubts += [
         f"{family.name}: key {key!r} was not used; the count may be incomplete" for key in view.unread(family.unused)
     ]
-    if family.name not in verified():
+    if not index()[family.name].goldens:
         doubts.append(f"{family.name}: this family has not been verified against a reference")
     dtype_name, notes = _dtype(fields, family.name)
     return _model(
@@ -145,14 +142,6 @@ def _strict(model: Model, strict: bool) -> Model:
     return model
 
 
-@cache
-def verified() -> dict[str, dict[str, Any]]:
-    """How each family was verified: goldens and the versions that made them. Written beside the goldens' maker."""
-    import json
-
-    return dict(json.loads((Path(__file__).parent / "families" / "verified.json").read_text()))
-
-
 # -- which class -------------------------------------------------------------------------------------------------
 
 
@@ -172,14 +161,6 @@ def _architecture(fields: Mapping[str, Any], origin: str) -> str | None:
     if isinstance(names, list) and isinstance(names[0], str):
         return names[0]
     raise ConfigError(f"architectures must be a list of class names in {origin}", "such as [LlamaForCausalLM]")
-
-
-def _named_family(name: str) -> Family:
-    if name not in FAMILIES:
-        raise UnknownFamilyError(
-            f"--as-family: unknown family {name!r}", nearest(name, FAMILIES, fallback="`paramcalc families` lists them")
-        )
-    return FAMILIES[name]
 
 
 def _class_of(

@@ -176,7 +176,7 @@ def families(
 
     out = Output(fmt, as_json, output)
     if name is not None:
-        info = catalog.find_family(name)
+        info = catalog.family_info(name)
         out.emit([info], rows=lambda: [rows.family_row(info)], table=lambda: family_table(info))
         return
     infos = catalog.family_infos()

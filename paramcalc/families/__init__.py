@@ -1,6 +1,2 @@
-"""Recipes: one small function per architecture, grouped by kinship. Importing this package registers them all."""
-
-from paramcalc.families import bert, deepseek, gemma, gpt, llama, moe, recurrent, seq2seq
-from paramcalc.families.registry import FAMILIES, Family, find
-
-__all__ = ["FAMILIES", "Family", "bert", "deepseek", "find", "gemma", "gpt", "llama", "moe", "recurrent", "seq2seq"]
+"""Recipes: one small function per architecture, grouped by kinship. A module is imported when one of its families is
+asked for; `registry` knows which."""

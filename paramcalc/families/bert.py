@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.families.heads import encoder_heads
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import labels, layer_norm, mha, mlp, unknown_head
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
+from paramcalc.families.skeletons import layer_norm, mha, mlp
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
 
 BERT = dict(
     vocab_size=30522,
@@ -39,48 +40,6 @@ def post_norm_layer(c: Config, hidden: int) -> Block:
         c.require(c.is_decoder, "add_cross_attention needs is_decoder", "set is_decoder to true")
         cross = {"cross_attn": mha(c, source="cross"), "cross_norm": layer_norm(c)}
     return block(attn=mha(c), attn_norm=layer_norm(c), **cross, ffn=mlp(c, hidden), ffn_norm=layer_norm(c))
-
-
-# -- heads -------------------------------------------------------------------------------------------------------
-
-
-def dense(c: Config, d_out: int) -> Linear:
-    """A projection from the width, with a bias, that belongs to a head."""
-    return Linear(d_in=c.hidden_size, d_out=d_out, bias=True, category="head")
-
-
-def masked_lm_head(c: Config, width: int, *, spare_bias: bool) -> Block:
-    """Transform, norm, and the output matrix, tied but for its bias.
-
-    `spare_bias`: the class holds the bias twice, and only tying makes the two one.
-    """
-    tied = c.tie_word_embeddings
-    decoder = Linear(
-        d_in=width, d_out=c.vocab_size, bias=True, category="head", tied_to="embed_tokens" if tied else None
-    )
-    spare = Param(shape=(c.vocab_size,), category="head") if spare_bias and not tied else None
-    return block(transform=dense(c, width), norm=Norm(width=width, bias=True), decoder=decoder, spare_bias=spare)
-
-
-def encoder_heads(c: Config, width: int, *, spare_bias: bool = True) -> dict[str, Component]:
-    """What BertFor... and its kin add after the encoder: a pooler, an MLM head, a classifier."""
-    pooler, lm_head = dense(c, c.hidden_size), masked_lm_head(c, width, spare_bias=spare_bias)
-    match c.head:
-        case "masked_lm" | "lm":
-            return {"lm_head": lm_head}
-        case "pretraining":
-            return {"pooler": pooler, "lm_head": lm_head, "next_sentence": dense(c, 2)}
-        case "next_sentence":
-            return {"pooler": pooler, "next_sentence": dense(c, 2)}
-        case "sequence_classification":
-            return {"pooler": pooler, "classifier": dense(c, labels(c))}
-        case "multiple_choice":
-            return {"pooler": pooler, "classifier": dense(c, 1)}
-        case "token_classification" | "question_answering":
-            return {"classifier": dense(c, labels(c))}
-        case "none":
-            return {"pooler": pooler}
-    raise unknown_head(c)
 
 
 @family("bert", "BertForMaskedLM", defaults=BERT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
-from paramcalc.families.registry import FAMILIES, family
+from paramcalc.families.registry import family, get
 from paramcalc.families.skeletons import FULL, SLIDING, causal_lm, every, glu, gqa, head_dim, kinds, pre_norm, rms
 from paramcalc.spec import Block, Norm, Run, block
 
@@ -64,8 +64,9 @@ def gemma3_text(c: Config) -> Block:
 @family("gemma3", "Gemma3ForConditionalGeneration", defaults=dict(tie_word_embeddings=True))
 def gemma3(c: Config) -> Block:
     """Gemma 3 with a vision tower: the language model is counted (Gemma3ForConditionalGeneration)."""
-    text = FAMILIES["gemma3_text"]
     c.raw("vision_config")
     c.doubts.append("gemma3: the language model is counted; the vision tower and the projector are not")
     tied = {"tie_word_embeddings": c.tie_word_embeddings}  # the whole file's flag counts, not the section's
-    return gemma3_text(c.section("text_config", family="gemma3_text", defaults=text.defaults, fixed=tied))
+    return gemma3_text(
+        c.section("text_config", family="gemma3_text", defaults=registered()["gemma3_text"].defaults, fixed=tied)
+    )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.families.heads import decoder_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
     causal_lm,
-    decoder_head,
     layer_norm,
     mha,
     mlp,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from paramcalc.config import Config
@@ -12,7 +16,7 @@ from paramcalc.spec import Component
 Recipe = Callable[[Config], Component]
 R = TypeVar("R", bound=Recipe)
 
-FAMILIES: dict[str, Family] = {}
+_registered: dict[str, Family] = {}  # filled by @family when a module of recipes is imported
 
 
 class Family(NamedTuple):
@@ -71,9 +75,9 @@ def family(
     """Register a recipe under a `model_type`; stack one decorator per name for families that share a recipe."""
 
     def register(recipe: R) -> R:
-        if name in FAMILIES:
+        if name in _registered:
             raise ValueError(f"family {name!r} is registered twice")
-        FAMILIES[name] = Family(
+        _registered[name] = Family(
             name,
             main_class,
             recipe,
@@ -115,20 +119,56 @@ def split_class(architecture: str) -> tuple[str, str | None]:
     return architecture, None
 
 
+# -- looking up --------------------------------------------------------------------------------------------------
+
+
+class Entry(NamedTuple):
+    """What is known of a family before its module is imported."""
+
+    module: str
+    main_class: str
+    goldens: int  # configs whose counts by the reference are tests
+    by: str  # what made them
+
+
+@cache
+def index() -> dict[str, Entry]:
+    """Every family, sorted. Written by tests/index.py from the recipes and the goldens, so that one count imports one
+    module of recipes, whatever their number."""
+    entries = json.loads(Path(__file__).with_name("index.json").read_text(encoding="utf-8"))
+    return {name: Entry(**entry) for name, entry in entries.items()}
+
+
+def get(name: str) -> Family:
+    """The family of that name. Raises UnknownFamilyError with the nearest names."""
+    if name not in _registered:
+        if name not in index():
+            hint = nearest(name, index(), fallback=f"`paramcalc families` lists all {len(index())}")
+            raise UnknownFamilyError(f"unknown family {name!r}", hint)
+        import_module(f"paramcalc.families.{index()[name].module}")
+    if name not in _registered:
+        raise UnknownFamilyError(f"{name} describes models of its own and cannot stand for another family")
+    return _registered[name]
+
+
+def registered() -> Mapping[str, Family]:
+    """The families whose modules have been imported."""
+    return _registered
+
+
 def find(model_type: str | None, architecture: str | None, origin: str) -> Family:
     """The family of a `model_type`, or of the class in `architectures` where the type is not known.
 
     Raises UnknownFamilyError, with the nearest names as a hint.
     """
-    known = FAMILIES.get(model_type or "")
-    if known:
-        return known
+    if model_type in index():
+        return get(model_type)
     if architecture:
         prefix, head = split_class(architecture)
-        ranked = sorted(FAMILIES.values(), key=lambda candidate: candidate.main_class != architecture)
-        for candidate in ranked:
-            if head and candidate.class_prefix == prefix:
-                return candidate
+        ranked = sorted(index().items(), key=lambda item: item[1].main_class != architecture)
+        for name, entry in ranked:
+            if head and split_class(entry.main_class)[0] == prefix:
+                return get(name)
     if model_type is None:
         raise UnknownFamilyError(
             f"no model_type in {origin}",
@@ -138,7 +178,7 @@ def find(model_type: str | None, architecture: str | None, origin: str) -> Famil
         f"unknown model_type {model_type!r} in {origin}",
         nearest(
             model_type,
-            FAMILIES,
-            fallback=f"`paramcalc families` lists all {len(FAMILIES)}; --as-family NAME counts it as one of them",
+            index(),
+            fallback=f"`paramcalc families` lists all {len(index())}; --as-family NAME counts it as one of them",
         ),
     )

@@ -5,19 +5,10 @@ from __future__ import annotations
 from paramcalc.components import Attention, Mlp
 from paramcalc.components.attention import Kind
 from paramcalc.config import Config
+from paramcalc.families.heads import classifier, lm_head, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import labels, lm_head, rms, unknown_head
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
-
-
-def classifier(c: Config, *, transform: bool) -> dict[str, Component]:
-    """A classifier over the last hidden state, after a dense layer of the width where the class has one."""
-    d = c.hidden_size
-    dense: dict[str, Component] = (
-        {"transform": Linear(d_in=d, d_out=d, bias=True, category="head")} if transform else {}
-    )
-    return dense | {"classifier": Linear(d_in=d, d_out=labels(c), bias=True, category="head")}
-
+from paramcalc.families.skeletons import rms
+from paramcalc.spec import Block, Component, Embedding, Norm, Param, Run, block, stack
 
 # -- T5 ----------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from paramcalc.components import Attention, Mamba, Mlp, Moe
 from paramcalc.components.attention import Kind
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.spec import Block, Category, Component, Embedding, Layers, Linear, Mtp, Norm, block, stack
+from paramcalc.families.heads import decoder_head
+from paramcalc.spec import Block, Category, Component, Embedding, Layers, Mtp, Norm, block, stack
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -226,45 +227,4 @@ def causal_lm(
         norm=norm,
         **decoder_head(c, c.hidden_size, bias=head_bias),
         mtp=mtp if mtp and mtp.count and c.head in ("lm", "seq2seq_lm") else None,
-    )
-
-
-def decoder_head(c: Config, width: int, *, bias: bool = False) -> dict[str, Component]:
-    """What the class named in `architectures` puts on top of a decoder's last hidden state."""
-    match c.head:
-        case "lm" | "seq2seq_lm":
-            return {"lm_head": lm_head(c, width, owner="embed_tokens", bias=bias)}
-        case "sequence_classification":
-            return {"score": Linear(d_in=width, d_out=labels(c), category="head")}
-        case "token_classification":
-            return {"score": Linear(d_in=width, d_out=labels(c), bias=True, category="head")}
-        case "question_answering":
-            return {"qa_outputs": Linear(d_in=width, d_out=2, bias=True, category="head")}
-        case "none":
-            return {}
-    raise unknown_head(c)
-
-
-def lm_head(c: Config, width: int, *, owner: str, bias: bool = False) -> Linear:
-    """The output matrix over the vocabulary, the embedding's own where tie_word_embeddings says so."""
-    return Linear(
-        d_in=width,
-        d_out=c.vocab_size,
-        bias=bias,
-        category="head",
-        tied_to=owner if c.tie_word_embeddings else None,
-    )
-
-
-def labels(c: Config) -> int:
-    """Classes of a classifier: the length of id2label, or num_labels; 2 where neither is there."""
-    names, number = c.root.raw("id2label"), c.root.raw("num_labels")
-    count = len(names) if isinstance(names, Mapping) else c.root.whole("num_labels", 2 if number is None else number)
-    return named("num_labels", count, origin="id2label" if names else "num_labels")
-
-
-def unknown_head(c: Config) -> Exception:
-    """The error for a class whose head is not known for this family."""
-    return c.error(
-        "architectures", f"names {c.architecture}, whose head is not known", "the base model is counted as ...Model"
     )
