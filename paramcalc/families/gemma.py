@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
-from paramcalc.families.registry import family, get
+from paramcalc.families.registry import family
 from paramcalc.families.skeletons import FULL, SLIDING, causal_lm, every, glu, gqa, head_dim, kinds, pre_norm, rms
 from paramcalc.spec import Block, Norm, Run, block
 
