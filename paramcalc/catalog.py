@@ -52,8 +52,8 @@ def family_info(name: str) -> FamilyInfo:
         goldens=entry.goldens,
         verified_by=entry.by,
         fields=tuple(
-            FamilyField(name=field, key=family.names.get(field, field), default=json.dumps(default))
-            for field, default in family.defaults.items()
+            FamilyField(name=field, key=family.reading.names.get(field, field), default=json.dumps(default))
+            for field, default in family.reading.defaults.items()
         ),
     )
 

@@ -8,7 +8,7 @@ and was not looked at is reported, never ignored.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
 from paramcalc.dims import Dim, named
@@ -75,41 +75,45 @@ LARGEST_SIZE = 10**9  # beyond this a size is a slip, not a model
 DEEPEST = 100_000
 
 
-class Config:
-    """A checked, remembering view of one (section of a) config for one family.
+class Reading(NamedTuple):
+    """How one kind of config is read.
 
     `names` is the class's attribute_map: canonical names to the family's own keys, both accepted. `defaults` maps the
     names a recipe reads to the class's defaults; only names with a default can be read. `fixed` are facts of the
     family that its config cannot change. `nullable` lists the keys whose null is a value ("no low-rank queries")
-    rather than an absence.
+    rather than an absence; `unused` keys that stand in published files and that the class does not look at.
     """
+
+    defaults: Mapping[str, Any]
+    names: Mapping[str, str] = {}
+    fixed: Mapping[str, Any] = {}
+    nullable: Collection[str] = ()
+    unused: Collection[str] = ()
+
+
+class Config:
+    """A checked, remembering view of one (section of a) config for one family."""
 
     def __init__(
         self,
         fields: Fields,
+        reading: Reading,
         *,
         family: str,
         origin: str,
-        names: Mapping[str, str],
-        defaults: Mapping[str, Any],
-        fixed: Mapping[str, Any],
-        nullable: Collection[str] = (),
         architecture: str = "",
         head: str = "lm",
         path: str = "",
         root: Config | None = None,
     ) -> None:
         self._fields = fields
-        self._names = names
-        self._defaults = defaults
-        self._fixed = fixed
-        self._nullable = nullable
+        self._reading = reading
         self._path = path
         self._cache: dict[str, Any] = {}
         self._read: set[str] = set()
         self._sections: dict[str, Config] = {}
-        self.root = root or self  # the view of the whole file: labels and ties are stated there
         self.family = family
+        self.root = root or self  # the view of the whole file: labels and ties are stated there
         self.origin = origin
         self.architecture = architecture
         self.head = head
@@ -124,15 +128,15 @@ class Config:
         return self._cache[name]
 
     def _value(self, name: str) -> Any:
-        if name in self._fixed:
-            value = self._fixed[name]
+        if name in self._reading.fixed:
+            value = self._reading.fixed[name]
             return _symbolic(name, name, value)
-        if name not in self._defaults:
+        if name not in self._reading.defaults:
             raise AttributeError(f"recipe {self.family} reads {name!r}, which has no declared default")
-        default = self._defaults[name]
+        default = self._reading.defaults[name]
         value = self.raw(name)
         if value is None:
-            value = None if name in self._nullable and self.says(name) else default
+            value = None if name in self._reading.nullable and self.says(name) else default
             return value if value is None else _symbolic(name, self.key(name), value)
         return _symbolic(name, self.key(name), self._checked(name, value, default))
 
@@ -143,8 +147,8 @@ class Config:
 
     def _keys(self, name: str) -> list[str]:
         """The family's own key for a field, then the other names its class accepts for it."""
-        own = self._names.get(name, name)
-        return [own, *(alias for alias, target in self._names.items() if target == own)]
+        own = self._reading.names.get(name, name)
+        return [own, *(alias for alias, target in self._reading.names.items() if target == own)]
 
     def says(self, name: str) -> bool:
         """Whether the file mentions the field at all, be it with null."""
@@ -163,25 +167,22 @@ class Config:
                 raise self.error(first, f"is {value!r}, but {other!r} says {rival!r}", hint="keep one of the two")
         return value
 
-    def section(self, name: str, **view: Any) -> Config:
+    def section(self, name: str, reading: Reading, *, family: str | None = None) -> Config:
         """A view of a nested mapping; what it leaves unread is reported under its path."""
         value = self.raw(name)
         if value is not None and not isinstance(value, Mapping):
             raise self.error(name, f"must be a mapping, not {_shown(value)}")
-        sub = Config(
+        self._sections[name] = Config(
             value or {},
-            family=view.pop("family", self.family),
+            reading,
+            family=family or self.family,
             origin=self.origin,
-            names=view.pop("names", {}),
-            fixed=view.pop("fixed", {}),
             architecture=self.architecture,
             head=self.head,
             path=f"{self._path}{name}.",
             root=self.root,
-            **view,
         )
-        self._sections[name] = sub
-        return sub
+        return self._sections[name]
 
     def sections(self) -> list[Config]:
         """The views of nested mappings that were asked for."""
@@ -234,7 +235,7 @@ class Config:
         """The error for a required field that is absent."""
         return self.error(name, "is required and missing", hint=f"add {self.key(name)} to the config")
 
-    def unread(self, unused: Collection[str]) -> list[str]:
+    def unread(self) -> list[str]:
         """Keys foreign to the family that are not known to be harmless: each could change a shape.
 
         A key with a declared default is the family's own, read or not: MoE fields of a model without experts.
@@ -243,15 +244,15 @@ class Config:
             f"{self._path}{key}"
             for key, value in self._fields.items()
             if key not in self._read
-            and key not in self._defaults
-            and key not in self._names.values()
+            and key not in self._reading.defaults
+            and key not in self._reading.names.values()
             and value is not None
             and key not in HARMLESS
-            and key not in unused
+            and key not in self._reading.unused
             and not (key in HARMLESS_WHEN_OFF and not value)
         ]
         for section in self._sections.values():
-            loose += section.unread(unused)
+            loose += section.unread()
         return loose
 
     def _checked(self, name: str, value: Any, default: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paramcalc import readers
-from paramcalc.config import Config
+from paramcalc.config import Config, Reading
 from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
 from paramcalc.dtypes import DEFAULT, dtype
 from paramcalc.errors import ConfigError, StrictError, nearest
@@ -79,14 +79,12 @@ def _from_config(
     origin = document.origin
     model_type, stated = _word(fields, "model_type", origin), _architecture(fields, origin)
     family = get(as_family) if as_family else find(model_type, stated, origin)
-    fields = _overridden(fields, overrides, family.names, _known_keys(family), origin)
+    fields = _overridden(fields, overrides, family.reading.names, _known_keys(family.reading), origin)
     architecture, head, doubts = _class_of(family, stated, model_type, as_family)
-    view = family.view(fields, origin=origin, architecture=architecture, head=head)
+    view = Config(fields, family.reading, family=family.name, origin=origin, architecture=architecture, head=head)
     tree = family.recipe(view)
     doubts += view.doubts
-    doubts += [
-        f"{family.name}: key {key!r} was not used; the count may be incomplete" for key in view.unread(family.unused)
-    ]
+    doubts += [f"{family.name}: key {key!r} was not used; the count may be incomplete" for key in view.unread()]
     if not index()[family.name].goldens:
         doubts.append(f"{family.name}: this family has not been verified against a reference")
     dtype_name, notes = _dtype(fields, family.name)
@@ -194,8 +192,8 @@ def _dtype(fields: Mapping[str, Any], family: str) -> tuple[str, list[str]]:
 # -- overrides ---------------------------------------------------------------------------------------------------
 
 
-def _known_keys(family: Family) -> set[str]:
-    return {*family.defaults, *family.names.values(), *family.unused, *HARMLESS, *HARMLESS_WHEN_OFF}
+def _known_keys(reading: Reading) -> set[str]:
+    return {*reading.defaults, *reading.names.values(), *reading.unused, *HARMLESS, *HARMLESS_WHEN_OFF}
 
 
 def _overridden(

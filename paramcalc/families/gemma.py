@@ -59,14 +59,3 @@ def gemma3_text(c: Config) -> Block:
     layers = {FULL: sandwich(c, window=None, qk_norm=norm), SLIDING: sandwich(c, window=c.sliding_window, qk_norm=norm)}
     words = kinds(c, every(c.sliding_window_pattern, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
     return causal_lm(c, [layers[word] for word in words], norm=rms(c))
-
-
-@family("gemma3", "Gemma3ForConditionalGeneration", defaults=dict(tie_word_embeddings=True))
-def gemma3(c: Config) -> Block:
-    """Gemma 3 with a vision tower: the language model is counted (Gemma3ForConditionalGeneration)."""
-    c.raw("vision_config")
-    c.doubts.append("gemma3: the language model is counted; the vision tower and the projector are not")
-    tied = {"tie_word_embeddings": c.tie_word_embeddings}  # the whole file's flag counts, not the section's
-    return gemma3_text(
-        c.section("text_config", family="gemma3_text", defaults=registered()["gemma3_text"].defaults, fixed=tied)
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
+from paramcalc.config import Config, Reading
 from paramcalc.families.heads import decoder_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
@@ -253,6 +253,9 @@ def falcon(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=norm)
 
 
+MPT_ATTENTION = Reading(dict(alibi=True, qk_ln=False, attn_type="multihead_attention"))
+
+
 @family(
     "mpt",
     "MptForCausalLM",
@@ -274,7 +277,7 @@ def mpt(c: Config) -> Block:
     The reference class builds neither learned positions nor biases nor any FFN but four times the width, whatever the
     config says; where it says otherwise the checkpoint was made for other code.
     """
-    attn = c.section("attn_config", defaults=dict(alibi=True, qk_ln=False, attn_type="multihead_attention"))
+    attn = c.section("attn_config", MPT_ATTENTION)
     built = c.expansion_ratio == 4, c.no_bias, attn.alibi, not attn.qk_ln, attn.attn_type == "multihead_attention"
     if not all(built):
         c.doubts.append(

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from paramcalc.config import Config
+from paramcalc.config import Config, Reading
 from paramcalc.errors import UnknownFamilyError, nearest
 from paramcalc.spec import Component
 
@@ -20,35 +20,17 @@ _registered: dict[str, Family] = {}  # filled by @family when a module of recipe
 
 
 class Family(NamedTuple):
-    """One `model_type`: its reference class, its recipe, and how its config differs from the canonical names."""
+    """One `model_type`: its reference class, its recipe, and how its config is read."""
 
     name: str
     main_class: str  # the class meant when `architectures` is absent
     recipe: Recipe
-    names: Mapping[str, str]
-    defaults: Mapping[str, Any]
-    fixed: Mapping[str, Any]
-    nullable: Collection[str]
-    unused: Collection[str]  # keys of its class that change no shape of this family
+    reading: Reading
 
     @property
     def class_prefix(self) -> str:
         """`Llama` of `LlamaForCausalLM`."""
         return split_class(self.main_class)[0]
-
-    def view(self, fields: Mapping[str, Any], *, origin: str, architecture: str, head: str) -> Config:
-        """The config as this family's recipe may see it."""
-        return Config(
-            fields,
-            family=self.name,
-            origin=origin,
-            names=self.names,
-            defaults=self.defaults,
-            fixed=self.fixed,
-            nullable=self.nullable,
-            architecture=architecture,
-            head=head,
-        )
 
     @property
     def class_prefixes(self) -> set[str]:
@@ -77,16 +59,14 @@ def family(
     def register(recipe: R) -> R:
         if name in _registered:
             raise ValueError(f"family {name!r} is registered twice")
-        _registered[name] = Family(
-            name,
-            main_class,
-            recipe,
-            names or {},
-            {"vocab_size": None, "tie_word_embeddings": False, **defaults},
-            fixed or {},
-            frozenset(nullable),
-            frozenset(unused),
+        reading = Reading(
+            defaults={"vocab_size": None, "tie_word_embeddings": False, **defaults},
+            names=names or {},
+            fixed=fixed or {},
+            nullable=frozenset(nullable),
+            unused=frozenset(unused),
         )
+        _registered[name] = Family(name, main_class, recipe, reading)
         return recipe
 
     return register
