@@ -26,8 +26,8 @@ def preset_info(name: str) -> PresetInfo:
     report = count(model)
     return PresetInfo(
         name=name,
-        family=model.info.family,
-        status=model.info.status,
+        family=model.family,
+        status=model.status,
         total=report.parameters.total,
         active=report.parameters.active,
         published=dict(model.published),

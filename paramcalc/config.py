@@ -36,16 +36,33 @@ SYMBOLS = {
     "n_inner": "d_ff",
     "ffn_dim": "d_ff",
     "ffn_hidden_size": "d_ff",
+    "feed_forward_size": "d_ff",
+    "d_inner": "d_ff",
+    "dim_ff": "d_ff",
+    "dff": "d_ff",
+    "dim_head": "d_h",
+    "attention_head_size": "d_h",
     "d_ff": "d_ff",
     "hidden_dim": "d_ff",
     "encoder_ffn_dim": "d_ff",
     "decoder_ffn_dim": "d_ff",
+    "encoder_layers": "L",
+    "encoder_attention_heads": "h",
     "decoder_layers": "L",
     "num_kv_heads": "g",
     "n_head_kv": "g",
     "decoder_attention_heads": "h",
     "num_experts_per_tok": "k",
     "n_shared_experts": "s",
+    "num_shared_experts": "s",
+    "moe_num_shared_experts": "s",
+    "index_n_heads": "h_i",
+    "index_head_dim": "d_i",
+    "o_groups": "G_o",
+    "o_lora_rank": "r_o",
+    "hc_mult": "n_s",
+    "compressed_sparse_attention": "w_c",
+    "heavily_compressed_attention": "w_h",
     "q_lora_rank": "r_q",
     "kv_lora_rank": "r_kv",
     "qk_nope_head_dim": "d_n",
@@ -55,20 +72,51 @@ SYMBOLS = {
     "conv_kernel": "w",
     "time_step_rank": "r",
     "n_groups": "G",
+    "ssm_state_size": "n",
+    "mamba_d_state": "n",
+    "mamba_d_conv": "w",
+    "mamba_n_groups": "G",
+    "linear_num_key_heads": "h_k",
+    "linear_num_value_heads": "h_v",
+    "linear_key_head_dim": "d_k",
+    "linear_value_head_dim": "d_v",
+    "linear_conv_kernel_dim": "w",
+    "conv_L_cache": "w",
     "relative_attention_num_buckets": "B",
 }
 
 # Whole numbers for which zero means "none of these"; every other size must be at least 1.
 MAY_BE_ZERO = frozenset(
     [
+        "encoder_sparse_period",
+        "decoder_sparse_period",
+        "pad_token_id",
         "first_k_dense_replace",
         "n_shared_experts",
         "num_mtp_layers",
+        "mtp_num_hidden_layers",
         "num_experts",
+        "num_local_experts",
+        "num_shared_experts",
+        "moe_num_shared_experts",
+        "shared_intermediate_size",
+        "num_dense_layers",
+        "moe_layer_start_index",
+        "moe_layer_end_index",
+        "zero_expert_num",
+        "num_hash_layers",
+        "index_skip_topk_offset",
+        "num_kv_shared_layers",
+        "hidden_size_per_layer_input",
+        "vocab_size_per_layer_input",
         "sliding_window",
+        "type_vocab_size",
+        "num_aggregation_labels",
+        "conv_kernel_size",
         "max_window_layers",
         "attn_layer_offset",
         "expert_layer_offset",
+        "dense_mlp_idx",
     ]
 )
 LARGEST_SIZE = 10**9  # beyond this a size is a slip, not a model
@@ -188,27 +236,36 @@ class Config:
         """The views of nested mappings that were asked for."""
         return list(self._sections.values())
 
-    def words(self, name: str, allowed: Collection[str]) -> list[str] | None:
-        """A list with one word per layer, such as layer_types; None when absent."""
-        values = self.per_layer(name)
+    def words(self, name: str, allowed: Collection[str], *, any_length: bool = False) -> list[str] | None:
+        """A list with one word per layer, such as layer_types; None when absent.
+
+        `any_length` where the list need not be as long as the depth: it is repeated, or it decides the depth.
+        """
+        values = self.listed(name) if any_length else self.per_layer(name)
+        known = list(allowed)  # in a set or mapping, an entry that cannot be hashed would be a crash
         for value in values or ():
-            if value not in allowed:
+            if value not in known:
                 raise self.error(name, f"has the unknown word {value!r}", hint="known: " + ", ".join(sorted(allowed)))
         return values
 
     def per_layer(self, name: str) -> list[Any] | None:
         """A list with one entry per layer; None when absent. A list of any other length is an error."""
-        values = self.raw(name)
-        if values is None:
-            return None
-        if not isinstance(values, Sequence) or isinstance(values, str):
-            raise self.error(name, f"must be a list, not {_shown(values)}")
-        if len(values) != self.num_hidden_layers:
+        values = self.listed(name)
+        if values is not None and len(values) != self.num_hidden_layers:
             raise self.error(
                 name,
                 f"has {len(values)} entries for {self.num_hidden_layers} layers",
                 hint=f"make the list as long as {self.key('num_hidden_layers')}",
             )
+        return values
+
+    def listed(self, name: str) -> list[Any] | None:
+        """A list of any length; None when absent."""
+        values = self.raw(name)
+        if values is None:
+            return None
+        if not isinstance(values, Sequence) or isinstance(values, str):
+            raise self.error(name, f"must be a list, not {_shown(values)}")
         return list(values)
 
     def numbers(self, name: str) -> list[int]:
@@ -224,6 +281,13 @@ class Config:
         """Raise a ConfigError with the family and file unless the condition holds."""
         if not condition:
             raise ConfigError(f"{self.family}: {message} in {self.origin}", hint)
+
+    def stated(self, name: str) -> Any:
+        """A field that the class has no usable default for. Raises ConfigError where the file leaves it out."""
+        value = getattr(self, name)
+        if value is None:
+            raise self.missing(name)
+        return value
 
     def error(self, name: str, problem: str, hint: str | None = None) -> ConfigError:
         """An error about one field: names the family's key, and the canonical name where it differs."""
@@ -264,6 +328,10 @@ class Config:
             if not isinstance(value, str):
                 raise self.error(name, f"must be a word, not {_shown(value)}")
             return value
+        if isinstance(default, float):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < LARGEST_SIZE:
+                raise self.error(name, f"must be a positive number, not {_shown(value)}")
+            return float(value)
         return self.whole(name, value)
 
     def whole(self, name: str, value: Any) -> int:

@@ -1,14 +1,24 @@
-"""The fold: from a component tree to counts. No family names, no config keys, no branch on a component's type."""
+"""The fold: from a component tree to counts. No family names, no config keys, no branch on a component's type.
+
+The figures are plain data; `CountReport` is their schema. A JSON answer is the figures written out, which is what the
+report's dump would be, and loads no schema library for it.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from paramcalc.dtypes import dtype
 from paramcalc.model import Model
-from paramcalc.report import CountReport, LayerRun, Parameters, Share, WeightBytes
 from paramcalc.spec import CATEGORIES, Category, Component, Weight
+from paramcalc.version import SCHEMA_VERSION, __version__
+
+if TYPE_CHECKING:
+    from paramcalc.report import CountReport
+
+Figures = dict[str, Any]
 
 
 def count(model: Model, *, include_mtp: bool = False) -> CountReport:
@@ -16,31 +26,49 @@ def count(model: Model, *, include_mtp: bool = False) -> CountReport:
 
     `include_mtp` adds the multi-token-prediction modules that the checkpoint ships to the total.
     """
+    from paramcalc.report import CountReport
+
+    return CountReport.model_validate(figures(model, include_mtp=include_mtp))
+
+
+def figures(model: Model, *, include_mtp: bool = False) -> Figures:
+    """The same as plain data: the keys and the order of `CountReport`."""
     counted = {"parameter", "mtp"} if include_mtp else {"parameter"}
-    weights = list(model.tree.weights())
-    ties = list(model.tree.all_ties())
+    weights, ties = list(model.tree.weights()), list(model.tree.all_ties())
     shares = by_category(w for w in weights if w.role in counted)
-    total = sum(share.total for share in shares.values())
-    active = sum(share.active for share in shares.values())
-    embedding, head = (shares[c].total if c in shares else 0 for c in ("embedding", "head"))
-    return CountReport(
-        model=model.info,
-        warnings=model.warnings,
-        parameters=Parameters(
-            total=total,
-            active=active,
-            active_without_input_embedding=active
-            - embedding
-            + multiplied(weights, {tie.owner for tie in ties if tie.category == "head"}),
-            non_embedding=total - embedding - head,
-            buffers=elements(w for w in weights if w.role == "buffer"),
-            mtp=elements(w for w in weights if w.role == "mtp"),
-        ),
-        components=shares,
-        layers=tuple(layer_runs(model.tree)),
-        tied=tuple((tie.name, tie.owner) for tie in ties),
-        weights=WeightBytes(dtype=model.info.dtype, bytes=dtype(model.info.dtype).bytes(total)),
-    )
+    total, active = (sum(share[which] for share in shares.values()) for which in ("total", "active"))
+    embedding, head = (shares[c]["total"] if c in shares else 0 for c in ("embedding", "head"))
+    multiplied = matrices_of_heads(weights, {tie.owner for tie in ties if tie.category == "head"})
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "version": __version__,
+        "model": describe(model),
+        "warnings": list(model.warnings),
+        "parameters": {
+            "total": total,
+            "active": active,
+            "active_without_input_embedding": active - embedding + multiplied,
+            "non_embedding": total - embedding - head,
+            "buffers": elements(w for w in weights if w.role == "buffer"),
+            "mtp": elements(w for w in weights if w.role == "mtp"),
+        },
+        "components": shares,
+        "layers": layer_runs(model.tree),
+        "tied": [[tie.name, tie.owner] for tie in ties],
+        "weights": {"dtype": model.dtype, "bytes": dtype(model.dtype).bytes(total)},
+    }
+
+
+def describe(model: Model) -> Figures:
+    """Which model was counted, as what, and how far the figures are to be trusted."""
+    return {
+        "name": model.name,
+        "family": model.family,
+        "architecture": model.architecture,
+        "source": model.source,
+        "status": model.status,
+        "dtype": model.dtype,
+    }
 
 
 def elements(weights: Iterable[Weight]) -> int:
@@ -48,30 +76,32 @@ def elements(weights: Iterable[Weight]) -> int:
     return sum(w.elements * int(w.copies) for w in weights)
 
 
-def by_category(weights: Iterable[Weight]) -> dict[str, Share]:
+def active_elements(weights: Iterable[Weight]) -> int:
+    """The scalars that one token uses."""
+    return sum(w.elements * int(w.active) for w in weights)
+
+
+def by_category(weights: Iterable[Weight]) -> dict[Category, dict[str, int]]:
     """Total and active parameters per category, in the order of CATEGORIES, only those present."""
-    total: dict[Category, int] = defaultdict(int)
-    active: dict[Category, int] = defaultdict(int)
+    found: dict[Category, list[Weight]] = defaultdict(list)
     for w in weights:
-        total[w.category] += w.elements * int(w.copies)
-        active[w.category] += w.elements * int(w.active)
-    return {c: Share(total=total[c], active=active[c]) for c in CATEGORIES if total.get(c)}
+        found[w.category].append(w)
+    shares = {c: {"total": elements(found[c]), "active": active_elements(found[c])} for c in CATEGORIES if c in found}
+    return {category: share for category, share in shares.items() if share["total"]}
 
 
-def multiplied(weights: Iterable[Weight], owners: set[str]) -> int:
-    """Elements of embedding tables that are also an output matrix: not merely looked up."""
+def matrices_of_heads(weights: Iterable[Weight], owners: set[str]) -> int:
+    """Elements of embedding tables that are an output matrix too, and so not merely looked up."""
     return elements(w for w in weights if w.category == "embedding" and w.name.removesuffix(".weight") in owners)
 
 
-def layer_runs(tree: Component) -> Iterator[LayerRun]:
-    """The layers of every stack, in order, run-length encoded."""
+def layer_runs(tree: Component) -> list[Figures]:
+    """The layers of every stack, in order, run-length encoded; the figures are those of one layer."""
+    runs = []
     for stack in tree.stacks():
         for run in stack.runs:
             weights = [w for w in run.layer.weights() if w.role == "parameter"]
-            yield LayerRun(
-                stack=stack.role,
-                repeat=int(run.repeat),
-                kind=run.layer.label(),
-                total=elements(weights),
-                active=sum(w.elements * int(w.active) for w in weights),
-            )
+            kind = run.layer.label()
+            one = {"total": elements(weights), "active": active_elements(weights)}
+            runs.append({"stack": stack.role, "repeat": int(run.repeat), "kind": kind, **one})
+    return runs

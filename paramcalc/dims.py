@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
-
-from pydantic import GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from typing import Any
 
 Monomial = tuple[str, ...]  # symbols multiplied with each other, in the order of `ORDER`
 
@@ -61,24 +58,7 @@ def named(symbol: str, value: int, *, origin: str = "") -> Dim:
     return Dim(value, (symbol, origin))
 
 
-def _keep(value: Any) -> int:
-    # pydantic turns a subclass of int into a plain int, which would lose the formula.
-    if type(value) is Dim or type(value) is int:
-        return value
-    raise ValueError("must be a whole number")
-
-
-class _KeepsFormula:
-    @staticmethod
-    def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(
-            _keep,
-            json_schema_input_schema=core_schema.int_schema(),
-            serialization=core_schema.plain_serializer_function_ser_schema(int),
-        )
-
-
-Size = Annotated[int, _KeepsFormula]  # the type of a size in a component: an int that may carry a formula
+Size = int  # the type of a size in a component: an integer that may carry a formula
 
 
 # -- reading the formula back ------------------------------------------------------------------------------------

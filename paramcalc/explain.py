@@ -178,7 +178,7 @@ def _sum(component: Component, name: str, level: int) -> Line:
         formula=dims.formula(terms),
         numbers=" + ".join(f"{result:,}" for result in results if result),
         result=sum(results),
-        remark=f"{dims.formula(short)} as {', '.join(facts)}" if facts else "",
+        remark=f"= {dims.formula(short)} as {', '.join(facts)}" if facts else "",
     )
 
 
@@ -206,15 +206,15 @@ def _rule_of_thumb(legend: dict[str, Symbol], model: Model, total: int, non_embe
     thumb = f"12 x {depth:,} x {d:,}^2"
     yield Line(level=0, name="rule of thumb", remark="dense layers, heads that fill the width, a plain FFN of 4 d")
     yield Line(level=1, name="the layers", formula="12 L d^2", numbers=thumb, result=layers)
-    yield _against(non_embedding, layers, "exact, without embeddings")
+    yield _against(non_embedding, layers, "without embeddings and head")
     if vocab:
         guess, numbers = layers + vocab * d, f"{thumb} + {vocab:,} x {d:,}"
         yield Line(level=1, name="with embedding", formula="12 L d^2 + V d", numbers=numbers, result=guess)
-        yield _against(total, guess, "exact, in all")
+        yield _against(total, guess, "in all")
 
 
-def _against(exact: int, guess: int, name: str) -> Line:
-    return Line(level=1, name=name, result=exact, remark=f"the rule is off by {_error(guess, exact)}")
+def _against(exact: int, guess: int, what: str) -> Line:
+    return Line(level=1, name="exactly", result=exact, remark=f"{what}; the rule is off by {_error(guess, exact)}")
 
 
 def _error(guess: int, exact: int) -> str:

@@ -12,7 +12,6 @@ from paramcalc.dtypes import DEFAULT, dtype
 from paramcalc.errors import ConfigError, StrictError, nearest
 from paramcalc.families.registry import Family, find, get, index, split_class
 from paramcalc.model import Model
-from paramcalc.report import ModelInfo
 from paramcalc.spec import Component
 
 # Keys of a preset that describe the file rather than the model.
@@ -45,6 +44,8 @@ def build(
     """Build the model that a document describes."""
     about = {key: document.fields[key] for key in ABOUT if key in document.fields}
     fields = {key: value for key, value in document.fields.items() if key not in ABOUT}
+    # Which family reads the other overrides depends on these two.
+    fields |= {key: overrides[key] for key in ("model_type", "architectures") if key in overrides}
     if fields.get("model_type") == "transformer":
         return _strict(_own(document, fields, about, overrides), strict)
     return _strict(_from_config(document, fields, about, overrides, as_family), strict)
@@ -118,14 +119,12 @@ def _model(
     notes: list[str] | None = None,
 ) -> Model:
     return Model(
-        info=ModelInfo(
-            name=str(about.get("name") or document.name),
-            family=family,
-            architecture=architecture,
-            source=document.origin,
-            status="approximate" if doubts else "exact",
-            dtype=dtype_name,
-        ),
+        name=str(about.get("name") or document.name),
+        family=family,
+        architecture=architecture,
+        source=document.origin,
+        status="approximate" if doubts else "exact",
+        dtype=dtype_name,
         warnings=tuple((doubts or []) + (notes or [])),
         tree=tree,
         config=fields,
@@ -135,7 +134,7 @@ def _model(
 
 
 def _strict(model: Model, strict: bool) -> Model:
-    if strict and model.info.status != "exact":
+    if strict and model.status != "exact":
         raise StrictError(f"--strict: {model.warnings[0]}", "without --strict the count is marked approximate")
     return model
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
-from paramcalc.report import ModelInfo
-from paramcalc.spec import AnyComponent
+from paramcalc.frozen import Frozen
+from paramcalc.spec import Component
 
 
-class Model(BaseModel):
-    """A loaded model: ready to count. Made by `paramcalc.load`."""
+class Model(Frozen):
+    """A loaded model, ready to count. Made by `paramcalc.load`.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    `status` is "exact" where the count equals the reference class's to the last parameter, else "approximate", with
+    the reasons in `warnings`.
+    """
 
-    info: ModelInfo
+    name: str
+    family: str
+    architecture: str  # class of the reference implementation that is counted
+    source: str
+    status: str
+    dtype: str
     warnings: tuple[str, ...]
-    tree: AnyComponent
+    tree: Component
     config: Mapping[str, Any]  # the fields it was built from, overrides applied
-    published: Mapping[str, Any] = {}  # what its publisher states, as written in the preset
-    url: str | None = None  # where a preset's fields come from
+    published: Mapping[str, Any]  # what its publisher states, as a preset has it
+    url: str | None  # where a preset's fields come from

@@ -6,9 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from paramcalc.version import __version__
+from paramcalc.version import SCHEMA_VERSION, __version__
 
-SCHEMA_VERSION = 1
 Status = Literal["exact", "approximate"]
 
 

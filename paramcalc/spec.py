@@ -10,18 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from math import prod
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
-
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    SerializeAsAny,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-)
+from typing import Any, Literal, NamedTuple, get_args
 
 from paramcalc.dims import Size
+from paramcalc.frozen import Frozen
 
 Category = Literal[
     "embedding",
@@ -75,21 +67,13 @@ class Tie(NamedTuple):
     category: Category = "other"
 
 
-class Component(BaseModel):
+class Component(Frozen):
     """A piece of a model. Subclasses state their parts and their own tensors; everything else is folded."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-    kinds: ClassVar[dict[str, type[Component]]] = {}
 
     category: Category | None = None
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        Component.kinds[cls.__name__] = cls
-
-    @model_serializer(mode="wrap")
-    def _with_kind(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {"kind": type(self).__name__, **dump(self)}
+    def model_copy(self, *, update: Mapping[str, Any]) -> Any:
+        return self.but(**update)
 
     def parts(self) -> Mapping[str, Component]:
         """Named children in data-flow order."""
@@ -149,15 +133,7 @@ def claimed(outer: Category | None, inner: Category | None) -> Category | None:
     return outer or inner
 
 
-def _component(value: Any) -> Any:
-    """A component from its own dump: `kind` names the class."""
-    if isinstance(value, dict) and value.get("kind") in Component.kinds:
-        fields = {key: field for key, field in value.items() if key != "kind"}
-        return Component.kinds[value["kind"]].model_validate(fields)
-    return value
-
-
-AnyComponent = Annotated[SerializeAsAny[Component], BeforeValidator(_component)]
+AnyComponent = Component  # TEMPORARY ALIAS
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------
@@ -248,7 +224,7 @@ class Param(Component):
 class Block(Component):
     """Named parts in data-flow order."""
 
-    items: dict[str, AnyComponent]
+    items: dict[str, Component]
 
     def parts(self) -> Mapping[str, Component]:
         return self.items
@@ -289,7 +265,7 @@ class Run(NamedTuple):
     """`repeat` equal layers in a row; each is passed through `passes` times (1 unless layers are shared)."""
 
     repeat: int
-    layer: AnyComponent
+    layer: Component
     passes: int = 1
 
 
@@ -308,6 +284,14 @@ class Stack(Component):
             last = start + run.repeat - 1
             yield Part(str(start) if run.repeat == 1 else f"{start}-{last}", run.layer, run.repeat, run.repeat)
             start = last + 1
+
+    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
+        start = 0
+        for run in self.runs:  # each of its layers has ties of its own
+            ties = list(run.layer.all_ties("", claimed(outer, self.category)))
+            for i in range(start, start + run.repeat) if ties else ():
+                yield from (tie._replace(name=f"{prefix}{i}.{tie.name}") for tie in ties)
+            start += run.repeat
 
     def stacks(self) -> Iterator[Stack]:
         yield self

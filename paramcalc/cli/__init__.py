@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 
 
 def run() -> None:
     """Entry point of the `paramcalc` command."""
+    gc.disable()  # a process that lives for a fifth of a second leaves nothing worth collecting
     sys.exit(main())
 
 
@@ -32,14 +35,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     import typer
 
-    from paramcalc.cli.app import app
+    from paramcalc.cli.app import app_for
 
     try:
-        code = typer.main.get_command(app)(args=arguments, prog_name="paramcalc", standalone_mode=False)
+        code = typer.main.get_command(app_for(arguments))(args=arguments, prog_name="paramcalc", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:  # usage: an unknown option, a missing argument, a bad value
-        return _fail(_one_line(error), "paramcalc --help, or paramcalc COMMAND --help", 2, arguments)
+        message = _one_line(error)
+        if not message:  # no command at all: the help has been printed
+            return 2
+        return _fail(message, "paramcalc --help, or paramcalc COMMAND --help", 2, arguments)
     except typer.Exit as error:
         return error.exit_code
     except typer.Abort:
@@ -65,8 +71,7 @@ def _fail(message: str, hint: str | None, code: int, arguments: list[str]) -> in
 
 
 def _wants_json(arguments: list[str]) -> bool:
-    # Asked before parsing may have failed, hence of the raw arguments.
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
-    return any(
-        a in ("--json", "--format=json", "-fjson") or (a in ("--format", "-f") and b == "json") for a, b in pairs
-    )
+    # Asked of the raw arguments, because parsing them may be what failed.
+    if {"--json", "--format=json", "-fjson"} & set(arguments):
+        return True
+    return any(pair in (("--format", "json"), ("-f", "json")) for pair in pairwise(arguments))

@@ -1,24 +1,21 @@
-"""Options that several commands share, defined once."""
+"""Options that several commands share, defined once.
+
+They are texts, and checked here: Typer's own conversions build a validator for each option of each command at every
+start, and their errors speak another language than ours.
+"""
 
 from __future__ import annotations
 
 import json
-from enum import Enum
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.errors import ParamcalcError
 
-
-class Format(str, Enum):
-    """How a result is written."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
-    markdown = "markdown"
+HELP = {"help_option_names": ["-h", "--help"]}
+Format = Literal["table", "json", "csv", "markdown"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 ModelsArg = Annotated[
@@ -40,11 +37,13 @@ SetOpt = Annotated[
     typer.Option("--set", "-s", metavar="KEY=VALUE", help="Replace a config field; may be given several times."),
 ]
 DepthOpt = Annotated[
-    int | None, typer.Option("--depth", "-d", min=1, max=20, help="Open the component tree to this many levels.")
+    str | None, typer.Option("--depth", "-d", metavar="N", help="Open the component tree to this many levels.")
 ]
-FormatOpt = Annotated[Format, typer.Option("--format", "-f", help="How to write the result.", case_sensitive=False)]
+FormatOpt = Annotated[
+    str, typer.Option("--format", "-f", metavar="FORMAT", help="How to write the result: table, json, csv or markdown.")
+]
 JsonOpt = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
-OutputOpt = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result to a file.")]
+OutputOpt = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result to a file.")]
 StrictOpt = Annotated[bool, typer.Option("--strict", help="Exit with 1 where the count would be approximate.")]
 FamilyOpt = Annotated[
     str | None,
@@ -73,3 +72,21 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def chosen_format(text: str, as_json: bool) -> Format:
+    """The format that was asked for, in any case."""
+    wanted = "json" if as_json else text.lower()
+    for fmt in FORMATS:
+        if fmt == wanted:
+            return fmt
+    raise ParamcalcError(f"unknown format {text!r}", "known: " + ", ".join(FORMATS))
+
+
+def levels(text: str | None) -> int | None:
+    """How many levels of a tree to open: a whole number from 1 on."""
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 100:
+        raise ParamcalcError(f"--depth {text}: not a number of levels", "write it like --depth 3")
+    return int(text)

@@ -4,53 +4,54 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from paramcalc.cli.options import Format
+from paramcalc.cli.options import Format, chosen_format
 from paramcalc.errors import ParamcalcError
 from paramcalc.render import text
-from paramcalc.report import Report
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from paramcalc.report import Report
 
 
 class Output:
     """Where a command's result goes and in which format."""
 
-    def __init__(self, fmt: Format, as_json: bool, path: Path | None) -> None:
-        self.format = Format.json if as_json else fmt
+    def __init__(self, fmt: str, as_json: bool, path: str | None) -> None:
+        self.format: Format = chosen_format(fmt, as_json)
         self.path = path
 
     def emit(
         self,
-        reports: Sequence[Report],
         *,
+        answers: Callable[[], Sequence[Mapping[str, Any]]],
         rows: Callable[[], Sequence[text.Row]],
-        table: Callable[[], RenderableType | str],
+        table: Callable[[int | None], RenderableType | str],
         always_list: bool = False,
     ) -> None:
-        """Write reports: as JSON their dump, as CSV and Markdown their `rows`, else the `table`."""
+        """Write `answers` as JSON, `rows` as CSV or Markdown, or the `table` for a width; only one is asked for."""
         match self.format:
-            case Format.json:
-                self.write(text.to_json(reports, always_list=always_list))
-            case Format.csv:
+            case "json":
+                self.write(text.to_json(answers(), always_list=always_list))
+            case "csv":
                 self.write(text.to_csv(rows()))
-            case Format.markdown:
+            case "markdown":
                 self.write(text.to_markdown(rows()))
-            case Format.table:
-                self.write(self._drawn(table()))
+            case "table":
+                self.write(self._drawn(table))
 
-    def _drawn(self, table: RenderableType | str) -> str:
-        if isinstance(table, str):
-            return table
-        from paramcalc.render.table import draw
-
+    def _drawn(self, table: Callable[[int | None], RenderableType | str]) -> str:
         terminal = self.path is None and sys.stdout.isatty()
         width = os.get_terminal_size(sys.stdout.fileno()).columns if terminal else None
-        return draw(table, width=width, color=terminal and "NO_COLOR" not in os.environ)
+        drawing = table(width)
+        if isinstance(drawing, str):
+            return drawing
+        from paramcalc.render.table import draw
+
+        return draw(drawing, width=width, color=terminal and "NO_COLOR" not in os.environ)
 
     def write(self, result: str) -> None:
         """Write finished text; a file is opened only now, when there is something to put into it."""
@@ -58,7 +59,8 @@ class Output:
             sys.stdout.write(result)
             return
         try:
-            self.path.write_text(result, encoding="utf-8")
+            with open(self.path, "w", encoding="utf-8") as file:
+                file.write(result)
         except OSError as error:
             raise ParamcalcError(f"cannot write {self.path}: {error.strerror}") from error
 
@@ -67,3 +69,8 @@ def warn(warnings: Iterable[str]) -> None:
     """One line each on standard error."""
     for warning in warnings:
         sys.stderr.write(f"warning: {warning}\n")
+
+
+def dumped(reports: Iterable[Report]) -> list[dict[str, Any]]:
+    """Reports as the data that JSON writes."""
+    return [report.model_dump(mode="json") for report in reports]

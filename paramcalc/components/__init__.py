@@ -1,7 +1,83 @@
-"""Semantic parts of a model, one room per kind of mixer. Each is built of the leaves in `spec`."""
+"""Semantic parts of a model, one room per kind of mixer. Each is built of the leaves in `spec`.
 
-from paramcalc.components.attention import Attention, LatentAttention
-from paramcalc.components.ffn import Mlp, Moe
-from paramcalc.components.recurrent import Mamba, Mamba2
+A room is entered when something in it is asked for: a dense decoder imports neither experts nor state spaces.
+"""
 
-__all__ = ["Attention", "LatentAttention", "Mamba", "Mamba2", "Mlp", "Moe"]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from paramcalc.components.attention import (
+        Attention,
+        ConvolvedAttention,
+        ExpertAttention,
+        HashedAttention,
+        LatentAttention,
+    )
+    from paramcalc.components.ffn import Mlp, Moe, Router
+    from paramcalc.components.linear_attention import (
+        GatedDeltaNet,
+        KimiDeltaAttention,
+        LightningAttention,
+        Mlstm,
+        RwkvChannelMix,
+        RwkvTimeMix,
+    )
+    from paramcalc.components.recurrent import Mamba, Mamba2, RgLru, ShortConv
+    from paramcalc.components.residual import GatedResidual, HyperConnection
+    from paramcalc.components.shared import Adapters, Reused
+    from paramcalc.components.sparse import CompressedAttention, Compressor, Indexer
+
+ROOMS = {
+    "attention": ("Attention", "ConvolvedAttention", "ExpertAttention", "HashedAttention", "LatentAttention"),
+    "ffn": ("Mlp", "Moe", "Router"),
+    "linear_attention": (
+        "GatedDeltaNet",
+        "KimiDeltaAttention",
+        "LightningAttention",
+        "Mlstm",
+        "RwkvChannelMix",
+        "RwkvTimeMix",
+    ),
+    "recurrent": ("Mamba", "Mamba2", "RgLru", "ShortConv"),
+    "residual": ("GatedResidual", "HyperConnection"),
+    "shared": ("Adapters", "Reused"),
+    "sparse": ("CompressedAttention", "Compressor", "Indexer"),
+}
+_ROOM_OF = {name: room for room, names in ROOMS.items() for name in names}
+
+__all__ = [
+    "Adapters",
+    "Attention",
+    "CompressedAttention",
+    "Compressor",
+    "ConvolvedAttention",
+    "ExpertAttention",
+    "GatedDeltaNet",
+    "GatedResidual",
+    "HashedAttention",
+    "HyperConnection",
+    "Indexer",
+    "KimiDeltaAttention",
+    "LatentAttention",
+    "LightningAttention",
+    "Mamba",
+    "Mamba2",
+    "Mlp",
+    "Mlstm",
+    "Moe",
+    "Reused",
+    "RgLru",
+    "Router",
+    "RwkvChannelMix",
+    "RwkvTimeMix",
+    "ShortConv",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)

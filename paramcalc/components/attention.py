@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from paramcalc.components.ffn import Experts, Router, grouped
 from paramcalc.dims import Size
-from paramcalc.spec import Category, Component, Linear, Norm, Param
+from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, block
 
 Kind = Literal["self", "cross"]
+# Whose keys and values: the layer's own; its own keys that are its values too (Gemma 4); an earlier layer's (Gemma 3n).
+Keys = Literal["own", "own and values", "borrowed"]
 
 
 class Attention(Component):
@@ -37,24 +40,150 @@ class Attention(Component):
     position_buckets: Size = 0  # T5's learned bias: one scalar per bucket and head
     window: Size | None = None
     source: Kind = "self"
+    inner: Component | None = None  # what else works on the heads: an output gate, a norm, learned vectors
+    out_in: Size | None = None  # inputs of the output projection where they are not h d_h (Helium: d)
+    out_width: Size | None = None  # where the output is not as wide as the input (Zamba: d and 2 d)
+    value_dim: Size | None = None  # where values are not as wide as keys (MiMo-V2)
+    keys: Keys = "own"
+    kv_width: Size | None = None  # inputs of keys and values where they are not the queries' (Perceiver)
+    value_in: Size | None = None  # inputs of the values where they are not the keys' (MobileBERT)
+    indexer: Component | None = None
 
     def parts(self) -> Mapping[str, Component]:
         d, q, kv = self.width, self.heads * self.head_dim, self.kv_heads * self.head_dim
+        d_v = self.head_dim if self.value_dim is None else self.value_dim
+        d_kv = self.kv_width or d
+        has_keys, has_values = self.keys != "borrowed", self.keys == "own"
         parts: dict[str, Component | None] = {
             "q_proj": Linear(d_in=d, d_out=q, bias=self.q_bias),
-            "k_proj": Linear(d_in=d, d_out=kv, bias=self.k_bias),
-            "v_proj": Linear(d_in=d, d_out=kv, bias=self.v_bias),
+            "k_proj": Linear(d_in=d_kv, d_out=kv, bias=self.k_bias) if has_keys else None,
+            "v_proj": Linear(d_in=self.value_in or d_kv, d_out=self.kv_heads * d_v, bias=self.v_bias)
+            if has_values
+            else None,
             "q_norm": self.q_norm,
             "k_norm": self.k_norm,
+            "indexer": self.indexer,
             "position_bias": Param(shape=(self.position_buckets, self.heads)) if self.position_buckets else None,
             "sinks": Param(shape=(self.heads,)) if self.sinks else None,
-            "o_proj": Linear(d_in=q, d_out=d, bias=self.out_bias),
+            "inner": self.inner,
+            "o_proj": Linear(d_in=self.out_in or self.heads * d_v, d_out=self.out_width or d, bias=self.out_bias),
         }
         return {name: part for name, part in parts.items() if part is not None}
 
     def label(self) -> str:
         if self.source == "cross":
             return "cross attention"
+        return "attention" if self.window is None else "sliding attention"
+
+
+class HashedAttention(Component):
+    """Attention within buckets of similar vectors, for which queries and keys are the same projection (Reformer).
+
+    Kitaev et al. 2020 (2001.04451), section 2; LSHSelfAttention. Shapes: qk and v (h d_h, d), o (d, h d_h). Caches the
+    hidden states and the buckets they fell into.
+    """
+
+    category: Category | None = "attention"
+    width: Size
+    heads: Size
+    head_dim: Size
+
+    def parts(self) -> Mapping[str, Component]:
+        d, q = self.width, self.heads * self.head_dim
+        return {
+            "qk_proj": Linear(d_in=d, d_out=q),
+            "v_proj": Linear(d_in=d, d_out=q),
+            "o_proj": Linear(d_in=q, d_out=d),
+        }
+
+    def label(self) -> str:
+        return "hashed attention"
+
+
+class GroupedAttention(Component):
+    """Multi-head attention whose projections are grouped convolutions of width one (SqueezeBERT, 2006.11316).
+
+    Shapes: q, k, v and o (d, d / groups), each with a bias.
+    """
+
+    category: Category | None = "attention"
+    width: Size
+    heads: Size
+    q_groups: Size
+    k_groups: Size
+    v_groups: Size
+    out_groups: Size
+
+    def parts(self) -> Mapping[str, Component]:
+        groups = {"q": self.q_groups, "k": self.k_groups, "v": self.v_groups, "o": self.out_groups}
+        return {f"{name}_proj": grouped(self.width, self.width, groups=n, bias=True) for name, n in groups.items()}
+
+    def label(self) -> str:
+        return "attention"
+
+
+class ExpertAttention(Component):
+    """Attention whose query and output projections are experts (JetMoE's MoA).
+
+    Zhang et al. 2022 (2210.05144). Each expert maps to g d_h channels and back, keys and values are shared by all:
+    router (E, d), q (g d_h, d) and o (d, g d_h) for each expert, k and v (g d_h, d), one bias on the output. What all
+    tokens use is attention, the rest experts.
+    """
+
+    width: Size
+    kv_heads: Size
+    head_dim: Size
+    experts: Size
+    top_k: Size
+
+    def parts(self) -> Mapping[str, Component]:
+        d, kv = self.width, self.kv_heads * self.head_dim
+        key = Linear(d_in=d, d_out=kv, category="attention")
+        expert = block(q_proj=Linear(d_in=d, d_out=kv), o_proj=Linear(d_in=kv, d_out=d))
+        return {
+            "router": Router(width=d, experts=self.experts),
+            "experts": Experts(expert=expert, count=self.experts, top_k=self.top_k),
+            "k_proj": key,
+            "v_proj": key,
+            "out_bias": Param(shape=(d,), category="attention"),
+        }
+
+    def label(self) -> str:
+        return f"attention ({self.experts} experts, {self.top_k} active)"
+
+
+class ConvolvedAttention(Component):
+    """Compressed convolutional attention: queries and keys pass through two convolutions over time (ZAYA).
+
+    2510.04476. Shapes: q (h d_h, d), k (g d_h, d), two halves of v (g d_h / 2, d), of which one is a token late; a
+    depthwise convolution over all query and key channels, then one within each head; one temperature per key head.
+    Caches keys and values, and the inputs of the convolutions. ZayaAttention.
+    """
+
+    category: Category | None = "attention"
+    width: Size
+    heads: Size
+    kv_heads: Size
+    head_dim: Size
+    kernels: tuple[Size, Size]
+    bias: bool = False
+    window: Size | None = None
+
+    def parts(self) -> Mapping[str, Component]:
+        d, q, kv = self.width, self.heads * self.head_dim, self.kv_heads * self.head_dim
+        half = Linear(d_in=d, d_out=kv // 2, bias=self.bias)
+        return {
+            "q_proj": Linear(d_in=d, d_out=q, bias=self.bias),
+            "k_proj": Linear(d_in=d, d_out=kv, bias=self.bias),
+            "v_proj": half,
+            "late_v_proj": half,
+            "depthwise_conv": Conv1d(channels=q + kv, kernel=self.kernels[0]),
+            "head_conv": Conv1d(channels=q + kv, kernel=self.kernels[1], per_group=self.head_dim),
+            "temperature": Param(shape=(self.kv_heads,)),
+            "o_proj": Linear(d_in=q, d_out=d, bias=self.bias),
+        }
+
+    def label(self) -> str:
         return "attention" if self.window is None else "sliding attention"
 
 
@@ -75,24 +204,39 @@ class LatentAttention(Component):
     rope_dim: Size
     value_dim: Size
     bias: bool = False  # on the two down-projections and the output
+    window: Size | None = None
+    query_dim: Size | None = None  # channels of a query head where the file states them apart (LongCat)
+    rope_norm: bool = False  # on the rotary key (dots3)
+    sinks: bool = False  # one learned logit per head (Hunyuan 4)
+    query_gate: Size = 0  # channels of a gate made with the queries, out of their latent and its norm (A.X-K2)
+    inner: Component | None = None  # what else works on the heads: an output gate
+    indexer: Component | None = None
 
     def parts(self) -> Mapping[str, Component]:
-        d, h, q = self.width, self.heads, self.heads * (self.nope_dim + self.rope_dim)
+        d, h, q = self.width, self.heads, self.heads * (self.query_dim or self.nope_dim + self.rope_dim)
         queries: dict[str, Component] = (
             {"q_proj": Linear(d_in=d, d_out=q)}
             if self.q_rank is None
             else {
                 "q_a_proj": Linear(d_in=d, d_out=self.q_rank, bias=self.bias),
                 "q_a_norm": Norm(width=self.q_rank),
-                "q_b_proj": Linear(d_in=self.q_rank, d_out=q),
+                "q_b_proj": Linear(d_in=2 * self.q_rank, d_out=q + self.query_gate)
+                if self.query_gate
+                else Linear(d_in=self.q_rank, d_out=q),
             }
         )
-        return queries | {
+        parts: dict[str, Component | None] = {
+            **queries,
+            "indexer": self.indexer,
             "kv_a_proj": Linear(d_in=d, d_out=self.kv_rank + self.rope_dim, bias=self.bias),
             "kv_a_norm": Norm(width=self.kv_rank),
+            "rope_norm": Norm(width=self.rope_dim) if self.rope_norm else None,
             "kv_b_proj": Linear(d_in=self.kv_rank, d_out=h * (self.nope_dim + self.value_dim)),
+            "sinks": Param(shape=(h,)) if self.sinks else None,
+            "inner": self.inner,
             "o_proj": Linear(d_in=h * self.value_dim, d_out=d, bias=self.bias),
         }
+        return {name: part for name, part in parts.items() if part is not None}
 
     def label(self) -> str:
-        return "attention"
+        return "attention" if self.window is None else "sliding attention"

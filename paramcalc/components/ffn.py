@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
-from paramcalc.spec import AnyComponent, Category, Component, Linear, Param, Part
+from paramcalc.spec import Category, Component, Linear, Param, Part
 
 
 class Mlp(Component):
@@ -19,21 +19,35 @@ class Mlp(Component):
     hidden: Size
     gated: bool
     bias: bool = False
+    inner: Component | None = None  # what works on the hidden channels: a norm, a learned activation or scale
+    down_bias: bool | None = None  # where the last matrix differs (GTE)
+    groups: tuple[Size, Size] = (1, 1)  # up and down see one group of channels each (SqueezeBERT, ConvBERT)
+    fused: bool = False  # gate and up are one matrix, which is tied or adapted as a whole (Zamba2)
 
     def parts(self) -> Mapping[str, Component]:
-        up = Linear(d_in=self.width, d_out=self.hidden, bias=self.bias)
-        gate = {"gate_proj": up} if self.gated else {}
-        return gate | {"up_proj": up, "down_proj": Linear(d_in=self.hidden, d_out=self.width, bias=self.bias)}
+        up = grouped(self.width, self.hidden, groups=self.groups[0], bias=self.bias)
+        gate: dict[str, Component] = {"gate_proj": up} if self.gated else {}
+        if self.fused:
+            gate, up = {}, grouped(self.width, 2 * self.hidden, groups=self.groups[0], bias=self.bias)
+        inner = {} if self.inner is None else {"inner": self.inner}
+        bias = self.bias if self.down_bias is None else self.down_bias
+        down = grouped(self.hidden, self.width, groups=self.groups[1], bias=bias)
+        return gate | {"gate_up_proj" if self.fused else "up_proj": up} | inner | {"down_proj": down}
 
     def label(self) -> str:
         return "ffn"
+
+
+def grouped(d_in: int, d_out: int, *, groups: int, bias: bool) -> Linear:
+    """A matrix whose outputs each see one of `groups` equal groups of the inputs."""
+    return Linear(d_in=d_in if groups == 1 else d_in // groups, d_out=d_out, bias=bias)
 
 
 class Experts(Component):
     """`count` equal experts, of which each token uses `top_k`."""
 
     category: Category | None = "experts"
-    expert: AnyComponent
+    expert: Component
     count: Size
     top_k: Size
 
@@ -52,10 +66,12 @@ class Router(Component):
     experts: Size
     bias: bool = False
     correction: bool = False
+    correction_counted: bool = False  # a parameter that is not trained, instead of a buffer (ERNIE 4.5, AFMoE)
 
     def parts(self) -> Mapping[str, Component]:
         gate: dict[str, Component] = {"gate": Linear(d_in=self.width, d_out=self.experts, bias=self.bias)}
-        return gate | ({"correction": Param(shape=(self.experts,), buffer=True)} if self.correction else {})
+        correction = Param(shape=(self.experts,), buffer=not self.correction_counted)
+        return gate | ({"correction": correction} if self.correction else {})
 
 
 class Moe(Component):
@@ -66,22 +82,26 @@ class Moe(Component):
     """
 
     width: Size
-    expert: AnyComponent
+    expert: Component
     experts: Size
     top_k: Size
     router_bias: bool = False
     router_correction: bool = False
-    shared: AnyComponent | None = None
+    correction_counted: bool = False
+    router: Component | None = None  # in place of a plain one
+    shared: Component | None = None
     shared_count: Size = 1
     shared_gate: bool = False
 
     def parts(self) -> Mapping[str, Component]:
         parts: dict[str, Component] = {
-            "router": Router(
+            "router": self.router
+            or Router(
                 width=self.width,
                 experts=self.experts,
                 bias=self.router_bias,
                 correction=self.router_correction,
+                correction_counted=self.correction_counted,
             ),
             "experts": Experts(expert=self.expert, count=self.experts, top_k=self.top_k),
         }

@@ -12,7 +12,9 @@ class Mamba(Component):
     """Mamba's selective state space mixer (Gu and Dao 2023, 2312.00752, section 3.4; MambaMixer).
 
     Shapes: in (2 d_i, d), depthwise conv (d_i, 1, kernel), x (r + 2 n, d_i), dt (d_i, r), A (d_i, n), D (d_i),
-    out (d, d_i), with d_i inner channels, n state channels and rank r of the time step.
+    out (d, d_i), with d_i inner channels, n state channels and rank r of the time step. The state is (d_i, n) and the
+    last kernel - 1 inputs of the convolution. Zamba's heads have an x and a dt each, of their own channels: as many
+    elements.
     """
 
     category: Category | None = "recurrent"
@@ -46,7 +48,8 @@ class Mamba2(Component):
     """Mamba-2's state space dual mixer (Dao and Gu 2024, 2405.21060, section 7; Mamba2Mixer).
 
     Shapes: in (2 d_i + 2 groups n + heads, d), depthwise conv over d_i + 2 groups n channels, one A, D and dt bias per
-    head, a gated norm over d_i, out (d, d_i); d_i = heads x head_dim inner channels.
+    head, a gated norm over d_i, out (d, d_i); d_i = heads x head_dim inner channels. The state is (heads, head_dim, n)
+    and the last kernel - 1 inputs of the convolution.
     """
 
     category: Category | None = "recurrent"
@@ -59,8 +62,11 @@ class Mamba2(Component):
     kernel: Size
     conv_bias: bool = True
     bias: bool = False
+    out_bias: bool = False
+    gated_norm: bool = True  # Falcon-H1 has only the gate
 
     def parts(self) -> Mapping[str, Component]:
+        norm = {"norm": Norm(width=self.inner)} if self.gated_norm else {}
         channels = self.inner + 2 * self.groups * self.state
         return {
             "in_proj": Linear(d_in=self.width, d_out=self.inner + channels + self.heads, bias=self.bias),
@@ -68,9 +74,67 @@ class Mamba2(Component):
             "dt_bias": Param(shape=(self.heads,)),
             "A_log": Param(shape=(self.heads,)),
             "D": Param(shape=(self.heads,)),
-            "norm": Norm(width=self.inner),
-            "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=self.bias),
+            **norm,
+            "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=self.out_bias),
         }
 
     def label(self) -> str:
         return "mamba2"
+
+
+class RgLru(Component):
+    """Griffin's recurrent block: a convolution and a real-gated linear recurrent unit beside a GELU branch.
+
+    Griffin (De et al. 2024, 2402.19427), sections 2.3 and 2.4; RecurrentGemmaRecurrentBlock. Shapes: x and y (d_r, d),
+    depthwise conv (d_r, 1, kernel), input and recurrence gate block-diagonal (heads, d_r / heads, d_r / heads), a
+    decay (d_r), out (d, d_r), all with biases. The state is d_r channels and the last kernel - 1 inputs of the
+    convolution.
+    """
+
+    category: Category | None = "recurrent"
+    width: Size
+    inner: Size
+    heads: Size
+    kernel: Size
+
+    def parts(self) -> Mapping[str, Component]:
+        branch = Linear(d_in=self.width, d_out=self.inner, bias=True)
+        share = self.inner // self.heads
+        matrix, bias = Param(shape=(self.heads, share, share)), Param(shape=(self.heads, share))
+        return {
+            "y_proj": branch,
+            "x_proj": branch,
+            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel),
+            "input_gate": matrix,
+            "input_gate_bias": bias,
+            "recurrent_gate": matrix,
+            "recurrent_gate_bias": bias,
+            "decay": Param(shape=(self.inner,)),
+            "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=True),
+        }
+
+    def label(self) -> str:
+        return "rg-lru"
+
+
+class ShortConv(Component):
+    """A short convolution between two gates (LFM2, 2511.23404, section 2; Lfm2ShortConv).
+
+    Shapes: in (3 d, d) for both gates and the input, depthwise conv (d, 1, kernel), out (d, d). The state is the last
+    kernel - 1 inputs of the convolution.
+    """
+
+    category: Category | None = "recurrent"
+    width: Size
+    kernel: Size
+    bias: bool = False
+
+    def parts(self) -> Mapping[str, Component]:
+        return {
+            "in_proj": Linear(d_in=self.width, d_out=3 * self.width, bias=self.bias),
+            "conv1d": Conv1d(channels=self.width, kernel=self.kernel, bias=self.bias),
+            "out_proj": Linear(d_in=self.width, d_out=self.width, bias=self.bias),
+        }
+
+    def label(self) -> str:
+        return "short conv"

@@ -2,121 +2,346 @@
 
 from __future__ import annotations
 
+from paramcalc.components import Attention, Mlp
 from paramcalc.config import Config
-from paramcalc.families.heads import encoder_heads
-from paramcalc.families.registry import family
-from paramcalc.families.skeletons import layer_norm, mha, mlp
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
-
-BERT = dict(
-    vocab_size=30522,
-    hidden_size=768,
-    intermediate_size=3072,
-    num_hidden_layers=12,
-    num_attention_heads=12,
-    max_position_embeddings=512,
-    type_vocab_size=2,
-    is_decoder=False,
-    add_cross_attention=False,
-    tie_word_embeddings=True,
+from paramcalc.dims import named
+from paramcalc.families.heads import (
+    ALL_HEADS,
+    dense,
+    discriminator,
+    encoder_heads,
+    lm_head,
+    masked_lm_head,
+    roberta_heads,
+    summary,
 )
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import (
+    biased,
+    embeddings,
+    encoder,
+    encoder_layer,
+    equal_heads,
+    layer_norm,
+    mha,
+    mlp,
+    projected,
+)
+from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block
+
+TYPELESS = dict(vocab_size=30522, hidden_size=768, intermediate_size=3072, num_hidden_layers=12) | dict(
+    num_attention_heads=12, max_position_embeddings=512, tie_word_embeddings=True
+)
+ENCODER = TYPELESS | dict(type_vocab_size=2)
+DECODER = dict(is_decoder=False, add_cross_attention=False)
+BERT = ENCODER | DECODER
+ONLY_ENCODER = dict(add_cross_attention=False)  # whose classes cannot be decoders
+LARGE = dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16)
+SUMMARY = dict(embedding_size=768, summary_use_proj=False, summary_proj_to_labels=False)
 
 
-def embeddings(c: Config, width: int, *, types: bool = True) -> dict[str, Component]:
-    """Token, position and segment tables of one width, summed and normalised."""
-    tables: dict[str, Component] = {
-        "embed_tokens": Embedding(rows=c.vocab_size, width=width),
-        "positions": Embedding(rows=c.max_position_embeddings, width=width),
-    }
-    if types:
-        tables["token_types"] = Embedding(rows=c.type_vocab_size, width=width)
-    return tables | {"embed_norm": Norm(width=width, bias=True)}
-
-
-def post_norm_layer(c: Config, hidden: int) -> Block:
-    """Attention, norm, FFN, norm (Vaswani et al. 2017); cross attention with its norm where a decoder asks for it."""
-    cross: dict[str, Component] = {}
-    if c.add_cross_attention:
-        c.require(c.is_decoder, "add_cross_attention needs is_decoder", "set is_decoder to true")
-        cross = {"cross_attn": mha(c, source="cross"), "cross_norm": layer_norm(c)}
-    return block(attn=mha(c), attn_norm=layer_norm(c), **cross, ffn=mlp(c, hidden), ffn_norm=layer_norm(c))
+# -- BERT with another table or another head ---------------------------------------------------------------------
 
 
 @family("bert", "BertForMaskedLM", defaults=BERT)
 def bert(c: Config) -> Block:
     """Post-norm encoder: learned positions and segments, pooler or MLM head by class (BertForMaskedLM)."""
-    return block(
-        **embeddings(c, c.hidden_size),
-        layers=stack("encoder", Run(c.num_hidden_layers, post_norm_layer(c, c.intermediate_size))),
-        **encoder_heads(c, c.hidden_size),
-    )
+    return encoder(c, embeddings(c, c.hidden_size), encoder_layer(c), encoder_heads(c, c.hidden_size))
 
 
 @family("roberta", "RobertaForMaskedLM", defaults=BERT | dict(vocab_size=50265))
+@family("camembert", "CamembertForCausalLM", defaults=BERT)
+@family("data2vec-text", "Data2VecTextForCausalLM", defaults=BERT)
+@family("xlm-roberta", "XLMRobertaForCausalLM", defaults=BERT)
 def roberta(c: Config) -> Block:
     """BERT whose classifiers replace the pooler by a dense layer of their own (RobertaForMaskedLM)."""
-    heads = encoder_heads(c, c.hidden_size)
-    if c.head == "sequence_classification":
-        heads = {"transform": heads["pooler"], "classifier": heads["classifier"]}
-    return block(
-        **embeddings(c, c.hidden_size),
-        layers=stack("encoder", Run(c.num_hidden_layers, post_norm_layer(c, c.intermediate_size))),
-        **heads,
+    return encoder(c, embeddings(c, c.hidden_size), encoder_layer(c), roberta_heads(c))
+
+
+@family("megatron-bert", "MegatronBertForCausalLM", defaults=BERT | LARGE | dict(vocab_size=29056))
+def megatron_bert(c: Config) -> Block:
+    """BERT with the norms first: none after the embeddings, one after the layers (MegatronBertForMaskedLM)."""
+    before, heads = embeddings(c, c.hidden_size, norm=False), encoder_heads(c, c.hidden_size)
+    return encoder(c, before, encoder_layer(c, norm_first=True), heads, norm=layer_norm(c))
+
+
+@family(
+    "xlm-roberta-xl",
+    "XLMRobertaXLForCausalLM",
+    defaults=BERT
+    | dict(vocab_size=250880, hidden_size=2560, intermediate_size=10240, num_hidden_layers=36)
+    | dict(num_attention_heads=32, max_position_embeddings=514, type_vocab_size=1),
+)
+def xlm_roberta_xl(c: Config) -> Block:
+    """RoBERTa with the norms first: none after the embeddings, one after the layers (XLMRobertaXLForMaskedLM)."""
+    before = embeddings(c, c.hidden_size, norm=False)
+    return encoder(c, before, encoder_layer(c, norm_first=True), roberta_heads(c), norm=layer_norm(c))
+
+
+@family("roberta-prelayernorm", "RobertaPreLayerNormForCausalLM", defaults=BERT | dict(vocab_size=50265))
+def roberta_prelayernorm(c: Config) -> Block:
+    """RoBERTa with the norms first, after the embeddings and after the layers too (RobertaPreLayerNormForMaskedLM)."""
+    before = embeddings(c, c.hidden_size)
+    return encoder(c, before, encoder_layer(c, norm_first=True), roberta_heads(c), norm=layer_norm(c))
+
+
+@family(
+    "bert-generation",
+    "BertGenerationDecoder",
+    defaults=TYPELESS | DECODER | LARGE | dict(vocab_size=50358),
+)
+def bert_generation(c: Config) -> Block:
+    """BERT without segments and pooler, and a decoder's plain head (BertGenerationDecoder)."""
+    heads: dict[str, Component] = {}
+    if c.head == "lm":
+        heads["lm_head"] = lm_head(c, c.hidden_size, owner="embed_tokens", bias=True)
+        if not c.tie_word_embeddings:
+            heads["spare_bias"] = Param(shape=(c.vocab_size,), category="head")
+    return encoder(c, embeddings(c, c.hidden_size, types=False), encoder_layer(c), heads)
+
+
+@family(
+    "big_bird",
+    "BigBirdForCausalLM",
+    defaults=BERT | dict(vocab_size=50358, max_position_embeddings=4096, use_bias=True),
+    unused=["attention_type", "block_size"],  # sparse or not, the weights are the same
+)
+def big_bird(c: Config) -> Block:
+    """BERT with sparse attention, a pooler in every class, an FFN before the answers (BigBirdForMaskedLM)."""
+    heads = encoder_heads(c, c.hidden_size, pooled=ALL_HEADS[:-1], transformed=("sequence_classification",), answers=2)
+    if c.head == "question_answering":
+        heads = {"answer_ffn": mlp(c, c.intermediate_size), "answer_norm": layer_norm(c), **heads}
+    return encoder(c, embeddings(c, c.hidden_size), encoder_layer(c, attn=mha(c, qkv_bias=c.use_bias)), heads)
+
+
+@family(
+    "ernie",
+    "ErnieForCausalLM",
+    defaults=BERT | dict(use_task_id=False, task_type_vocab_size=3),
+)
+def ernie(c: Config) -> Block:
+    """BERT with a table of tasks where the file asks for it (ErnieForMaskedLM)."""
+    tasks = {"tasks": Embedding(rows=c.task_type_vocab_size, width=c.hidden_size)} if c.use_task_id else {}
+    return encoder(c, embeddings(c, c.hidden_size) | tasks, encoder_layer(c), encoder_heads(c, c.hidden_size))
+
+
+@family(
+    "layoutlm",
+    "LayoutLMForMaskedLM",
+    defaults=ENCODER | dict(max_2d_position_embeddings=1024),
+    fixed=ONLY_ENCODER,
+)
+def layoutlm(c: Config) -> Block:
+    """BERT with tables for a token's place on the page, and a pooler in every class (LayoutLMForMaskedLM)."""
+    place = Embedding(rows=c.max_2d_position_embeddings, width=c.hidden_size)
+    places = {f"{axis}_positions": place for axis in ("x", "y", "height", "width")}
+    heads = encoder_heads(c, c.hidden_size, pooled=ALL_HEADS)
+    return encoder(c, embeddings(c, c.hidden_size) | places, encoder_layer(c), heads)
+
+
+@family(
+    "tapas",
+    "TapasForMaskedLM",
+    defaults=TYPELESS | DECODER | dict(max_position_embeddings=1024, type_vocab_sizes=None, num_aggregation_labels=0),
+    unused=["type_vocab_size", "softmax_temperature"],  # older files hold the sizes twice
+)
+def tapas(c: Config) -> Block:
+    """BERT with seven tables of a token's place in a table, and heads that pick cells (TapasForMaskedLM)."""
+    d, sizes = c.hidden_size, c.numbers("type_vocab_sizes") or [3, 256, 256, 2, 256, 256, 10]
+    places = {f"token_types_{i}": Embedding(rows=rows, width=d) for i, rows in enumerate(sizes)}
+    if c.head == "question_answering":
+        scores = {name: Param(shape=shape, category="head") for name, shape in (("weight", (d,)), ("bias", ()))}
+        cells: Component = block(cells=block(**scores), columns=block(**scores))
+        heads = {"pooler": dense(c, d), "cell_selection": cells}
+        if c.num_aggregation_labels:
+            heads["aggregation"] = dense(c, c.num_aggregation_labels)
+    else:
+        heads = encoder_heads(c, d)
+    return encoder(c, embeddings(c, d, types=False) | places, encoder_layer(c), heads)
+
+
+@family(
+    "roc_bert",
+    "RoCBertForCausalLM",
+    defaults=BERT
+    | dict(enable_pronunciation=True, enable_shape=True, pronunciation_embed_dim=768)
+    | dict(pronunciation_vocab_size=910, shape_embed_dim=512, shape_vocab_size=24858, concat_input=True),
+)
+def roc_bert(c: Config) -> Block:
+    """BERT that also sees how a character sounds and looks (RoCBertForMaskedLM)."""
+    d, sounds, looks = c.hidden_size, c.pronunciation_embed_dim, c.shape_embed_dim
+    tables: dict[str, Component] = {
+        "pronunciations": Embedding(rows=c.pronunciation_vocab_size, width=sounds),
+        "shapes": Embedding(rows=c.shape_vocab_size, width=looks),
+    }
+    if c.concat_input:
+        seen = d + (sounds if c.enable_pronunciation else 0) + (looks if c.enable_shape else 0)
+        tables["map_inputs"] = Linear(d_in=seen, d_out=d, bias=True, category="embedding")
+    heads = encoder_heads(c, d, pretraining={"lm_head": masked_lm_head(c, d)})
+    return encoder(c, embeddings(c, d) | tables, encoder_layer(c), heads)
+
+
+@family(
+    "xmod",
+    "XmodForCausalLM",
+    defaults=BERT | dict(pre_norm=False, adapter_reduction_factor=2, adapter_layer_norm=False, languages=None),
+    unused=["adapter_reuse_layer_norm", "default_language", "ln_before_adapter"],
+)
+def xmod(c: Config) -> Block:
+    """RoBERTa with an adapter for each language in each layer, all of them counted as used (XmodForMaskedLM)."""
+    d, first = c.hidden_size, c.pre_norm
+    adapter = Mlp(width=d, hidden=d // c.adapter_reduction_factor, gated=False, bias=True)
+    languages = block("ffn", **{str(language): adapter for language in c.raw("languages") or ["en_XX"]})
+    norm = layer_norm(c) if c.adapter_layer_norm else None
+    layer = block(**encoder_layer(c, norm_first=first).items, adapter_norm=norm, adapters=languages)
+    after = {"norm": layer_norm(c)} if first else {}
+    return encoder(c, embeddings(c, d), layer, roberta_heads(c), **after)
+
+
+@family("ibert", "IBertForMaskedLM", defaults=ENCODER, fixed=ONLY_ENCODER, unused=["quant_mode", "force_dequant"])
+def ibert(c: Config) -> Block:
+    """RoBERTa with integer copies of its matrices as buffers (IBertForMaskedLM, 2101.01321)."""
+    tables, layer = embeddings(c, c.hidden_size), encoder_layer(c)
+    matrices = [w for name in ("attn", "ffn") for w in layer.items[name].weights()]
+    scales = sum(w.shape[0] for w in matrices if len(w.shape) == 2)
+    rows = sum(w.elements for name in ("embed_tokens", "positions", "token_types") for w in tables[name].weights())
+    # Beside the copies: a scale per output or table, three values per activation (14 and 4), a shift per norm.
+    in_layer = Param(shape=(sum(w.elements for w in matrices) + scales + 14 * 3 + 2,), buffer=True)
+    in_tables = Param(shape=(rows + 3 + 4 * 3 + 1,), buffer=True)
+    return encoder(c, tables | {"integers": in_tables}, block(**layer.items, integers=in_layer), roberta_heads(c))
+
+
+# -- narrow embeddings -------------------------------------------------------------------------------------------
+
+
+def narrow(c: Config, width: int, *, rows: int | None = None) -> dict[str, Component]:
+    """Embeddings of a width of their own, and a projection where it is not that of the layers."""
+    return embeddings(c, width, rows=rows) | (projected(c, width) if width != c.hidden_size else {})
+
+
+@family(
+    "electra",
+    "ElectraForCausalLM",
+    defaults=BERT
+    | SUMMARY
+    | dict(embedding_size=128, hidden_size=256, num_attention_heads=4, intermediate_size=1024)
+    | dict(summary_use_proj=True),
+)
+def electra(c: Config) -> Block:
+    """BERT with narrow embeddings, without a pooler; pre-training tells replaced tokens (ElectraForPreTraining)."""
+    return encoder(c, narrow(c, c.embedding_size), encoder_layer(c), electra_heads(c))
+
+
+def electra_heads(c: Config) -> dict[str, Component]:
+    """A generator's head, a discriminator, or a classifier with a dense layer of its own."""
+    heads = encoder_heads(
+        c,
+        c.embedding_size,
+        lm_head=generator(c),
+        pooled=(),
+        transformed=("sequence_classification",),
+        pretraining=discriminator(c),
     )
+    return summary(c) | heads
+
+
+def generator(c: Config) -> Block:
+    """A dense layer to the width of the embeddings, a norm, and their own matrix with a bias."""
+    width = c.embedding_size
+    head = lm_head(c, width, owner="embed_tokens", bias=True)
+    return block(transform=dense(c, width), norm=Norm(width=width, bias=True), decoder=head)
+
+
+@family(
+    "convbert",
+    "ConvBertForMaskedLM",
+    defaults=BERT | SUMMARY | dict(head_ratio=2, conv_kernel_size=9, num_groups=1),
+)
+def convbert(c: Config) -> Block:
+    """ELECTRA where half the heads are dynamic convolutions (ConvBertForMaskedLM, 2008.02496)."""
+    d, g = c.hidden_size, c.num_groups
+    ffn = Mlp(width=d, hidden=c.intermediate_size, gated=False, bias=True, groups=(g, g))
+    layer = encoder_layer(c, attn=span_attention(c), ffn=ffn)
+    return encoder(c, narrow(c, c.embedding_size), layer, electra_heads(c))
+
+
+def span_attention(c: Config) -> Attention:
+    """Fewer heads of half the width; a span-based dynamic convolution does the rest."""
+    d, kernel, heads = c.hidden_size, c.conv_kernel_size, max(c.num_attention_heads // c.head_ratio, 1)
+    c.require(d % heads == 0, f"hidden_size ({d}) is not divisible by the {heads} heads that head_ratio leaves")
+    d_h = named("d_h", d // heads // 2, origin="half of d / heads")
+    width = heads * d_h
+    convolution = block(
+        depthwise=Conv1d(channels=d, kernel=kernel, bias=False),
+        pointwise=Linear(d_in=d, d_out=width, bias=True),
+        kernel=Linear(d_in=width, d_out=heads * kernel, bias=True),
+        values=Linear(d_in=d, d_out=width, bias=True),
+    )
+    return biased(Attention(width=d, heads=heads, kv_heads=heads, head_dim=d_h, inner=convolution, out_in=d))
+
+
+@family(
+    "roformer",
+    "RoFormerForCausalLM",
+    defaults=BERT | SUMMARY | dict(vocab_size=50000, embedding_size=None, max_position_embeddings=1536),
+    unused=["rotary_value"],
+)
+def roformer(c: Config) -> Block:
+    """BERT with rotary positions, kept as a table of the width of a head, without a pooler (RoFormerForMaskedLM)."""
+    width = c.embedding_size or c.hidden_size
+    table = Embedding(rows=c.max_position_embeddings, width=equal_heads(c))
+    before = narrow(c, width, rows=0) | {"positions": table}
+    heads = encoder_heads(c, width, pooled=(), transformed=("sequence_classification",), answers=2)
+    return encoder(c, before, encoder_layer(c), summary(c) | heads)
+
+
+@family(
+    "rembert",
+    "RemBertForCausalLM",
+    defaults=BERT
+    | dict(vocab_size=250300, input_embedding_size=256, output_embedding_size=1664, hidden_size=1152)
+    | dict(intermediate_size=4608, num_hidden_layers=32, num_attention_heads=18, tie_word_embeddings=False),
+)
+def rembert(c: Config) -> Block:
+    """BERT with narrow input and wide output embeddings that are never tied (RemBertForMaskedLM)."""
+    width = c.output_embedding_size
+    head = masked_lm_head(c, width, spare_bias=False, tied=False)
+    before = embeddings(c, c.input_embedding_size) | projected(c, c.input_embedding_size)
+    return encoder(c, before, encoder_layer(c), encoder_heads(c, width, lm_head=head))
 
 
 @family(
     "distilbert",
     "DistilBertForMaskedLM",
-    names=dict(
-        hidden_size="dim",
-        num_attention_heads="n_heads",
-        num_hidden_layers="n_layers",
-    ),
-    defaults=BERT | dict(num_hidden_layers=6, hidden_dim=3072),
-    fixed=dict(add_cross_attention=False),
-    unused=["sinusoidal_pos_embds"],
+    names=dict(hidden_size="dim", num_attention_heads="n_heads", num_hidden_layers="n_layers"),
+    defaults=TYPELESS | dict(num_hidden_layers=6, hidden_dim=3072),
+    fixed=ONLY_ENCODER,
+    unused=["sinusoidal_pos_embds", "type_vocab_size"],  # positions are always a table; segments never
 )
 def distilbert(c: Config) -> Block:
     """BERT without segments and pooler (DistilBertForMaskedLM)."""
-    heads = encoder_heads(c, c.hidden_size, spare_bias=False)
-    if c.head == "none":
-        heads = {}
-    return block(
-        **embeddings(c, c.hidden_size, types=False),
-        layers=stack("encoder", Run(c.num_hidden_layers, post_norm_layer(c, c.hidden_dim))),
-        **heads,
-    )
+    head = masked_lm_head(c, c.hidden_size, spare_bias=False)
+    classified = ("sequence_classification", "multiple_choice")
+    heads = encoder_heads(c, c.hidden_size, lm_head=head, pooled=(), transformed=classified)
+    layer = encoder_layer(c, ffn=mlp(c, c.hidden_dim))
+    return encoder(c, embeddings(c, c.hidden_size, types=False), layer, heads)
 
 
 @family(
     "albert",
     "AlbertForMaskedLM",
-    defaults=BERT
-    | dict(
-        vocab_size=30000,
-        embedding_size=128,
-        hidden_size=4096,
-        intermediate_size=16384,
-        num_attention_heads=64,
-        num_hidden_groups=1,
-        inner_group_num=1,
-    ),
-    fixed=dict(add_cross_attention=False),
+    defaults=ENCODER
+    | dict(vocab_size=30000, embedding_size=128, hidden_size=4096, intermediate_size=16384)
+    | dict(num_attention_heads=64, num_hidden_groups=1, inner_group_num=1),
+    fixed=ONLY_ENCODER,
 )
 def albert(c: Config) -> Block:
     """BERT with narrow embeddings and a few layers that are passed through again and again (AlbertForMaskedLM)."""
-    groups, depth = c.num_hidden_groups, c.num_hidden_layers
-    layer = post_norm_layer(c, c.intermediate_size)
-    inner = c.inner_group_num
+    groups, depth, layer, inner = c.num_hidden_groups, c.num_hidden_layers, encoder_layer(c), c.inner_group_num
     group = layer if inner == 1 else block(**{f"layer_{i}": layer for i in range(inner)})
     runs = [Run(1, group, passes=passes) for passes in group_passes(depth, groups)]
-    return block(
-        **embeddings(c, c.embedding_size),
-        embed_proj=Linear(d_in=c.embedding_size, d_out=c.hidden_size, bias=True, category="embedding"),
-        layers=stack("encoder", runs),
-        **encoder_heads(c, c.embedding_size),
-    )
+    before = embeddings(c, c.embedding_size) | projected(c, c.embedding_size)
+    return encoder(c, before, runs, encoder_heads(c, c.embedding_size))
 
 
 def group_passes(depth: int, groups: int) -> list[int]:

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+from paramcalc.components import Attention
 from paramcalc.config import Config
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import FULL, SLIDING, causal_lm, every, glu, gqa, head_dim, kinds, pre_norm, rms
-from paramcalc.spec import Block, Norm, Run, block
-
-GEMMA = dict(
-    vocab_size=256000,
-    hidden_size=3072,
-    intermediate_size=24576,
-    num_hidden_layers=28,
-    num_attention_heads=16,
-    num_key_value_heads=16,
-    head_dim=256,
-    attention_bias=False,
-    tie_word_embeddings=True,
+from paramcalc.families.skeletons import (
+    FULL,
+    SLIDING,
+    causal_lm,
+    every,
+    glu,
+    gqa,
+    head_dim,
+    kinds,
+    kv_heads,
+    moe,
+    norms_around,
+    per_layer_overrides,
+    pre_norm,
+    rms,
 )
-GEMMA2 = GEMMA | dict(
-    hidden_size=2304,
-    intermediate_size=9216,
-    num_hidden_layers=26,
-    num_attention_heads=8,
-    num_key_value_heads=4,
-    sliding_window=4096,
-    layer_types=None,
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block
+
+GEMMA = (
+    dict(vocab_size=256000, hidden_size=3072, intermediate_size=24576, num_hidden_layers=28)
+    | dict(num_attention_heads=16, num_key_value_heads=16, head_dim=256)
+    | dict(attention_bias=False, tie_word_embeddings=True)
+)
+GEMMA2 = (
+    GEMMA
+    | dict(hidden_size=2304, intermediate_size=9216, num_hidden_layers=26, num_attention_heads=8)
+    | dict(num_key_value_heads=4)
+    | dict(sliding_window=4096, layer_types=None)
 )
 
 
@@ -39,9 +46,9 @@ def gemma(c: Config) -> Block:
 
 def sandwich(c: Config, *, window: int | None, qk_norm: Norm | None) -> Block:
     """Gemma 2's layer: a norm before and after attention, and before and after the FFN."""
-    bias, norm = c.attention_bias, rms(c)
+    bias = c.attention_bias
     attn = gqa(c, qkv_bias=bias, out_bias=bias, q_norm=qk_norm, k_norm=qk_norm, window=window)
-    return block(input_norm=norm, attn=attn, post_attn_norm=norm, pre_ffn_norm=norm, ffn=glu(c), post_ffn_norm=norm)
+    return norms_around(rms(c), attn, glu(c))
 
 
 @family("gemma2", "Gemma2ForCausalLM", defaults=GEMMA2)
@@ -59,3 +66,159 @@ def gemma3_text(c: Config) -> Block:
     layers = {FULL: sandwich(c, window=None, qk_norm=norm), SLIDING: sandwich(c, window=c.sliding_window, qk_norm=norm)}
     words = kinds(c, every(c.sliding_window_pattern, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
     return causal_lm(c, [layers[word] for word in words], norm=rms(c))
+
+
+GEMMA3N = (
+    GEMMA2
+    | dict(vocab_size=262400, hidden_size=2048, intermediate_size=16384, num_hidden_layers=35)
+    | dict(num_key_value_heads=2)
+    | dict(sliding_window=512, vocab_size_per_layer_input=262144, hidden_size_per_layer_input=256)
+    | dict(num_kv_shared_layers=15)
+)
+
+
+def borrows(c: Config, words: list[str], shared: int) -> list[bool]:
+    """Which layers use an earlier one's keys and values: the last `shared`, each with a lender of its own kind."""
+    depth = len(words)
+    first = depth - shared
+    c.require(first >= 0, f"num_kv_shared_layers ({shared}) is more than there are layers ({depth})")
+    lent = shared == depth or set(words[:first]) == set(words)
+    c.require(lent, "num_kv_shared_layers leaves no layer of a kind that has keys and values")
+    return [i >= first for i in range(depth)]
+
+
+def per_layer_embedding(c: Config) -> dict[str, Component]:
+    """An embedding of its own for each layer, mixed with a projection of the token embedding (Gemma 3n)."""
+    p, channels = c.hidden_size_per_layer_input, c.num_hidden_layers * c.hidden_size_per_layer_input
+    return {
+        "embed_per_layer": Embedding(rows=c.vocab_size_per_layer_input, width=channels),
+        "per_layer_proj": Linear(d_in=c.hidden_size, d_out=channels),
+        "per_layer_norm": Norm(width=p),
+    }
+
+
+def per_layer_input(c: Config) -> Block:
+    """What adds a layer's own embedding to its output: a gate, a projection and a norm."""
+    d, p = c.hidden_size, c.hidden_size_per_layer_input
+    return block(gate=Linear(d_in=d, d_out=p), proj=Linear(d_in=p, d_out=d), norm=rms(c))
+
+
+def shared_attention(c: Config, *, d_h: int, kv: int, window: int | None, borrowed: bool, tied: bool) -> Attention:
+    """Attention with normed queries and keys whose keys and values may be another layer's, or its keys its values."""
+    bias, norm = c.attention_bias, Norm(width=d_h)
+    return Attention(
+        width=c.hidden_size,
+        heads=c.num_attention_heads,
+        kv_heads=kv,
+        head_dim=d_h,
+        q_bias=bias,
+        k_bias=bias,
+        v_bias=bias,
+        out_bias=bias,
+        q_norm=norm,
+        k_norm=None if borrowed else norm,
+        window=window,
+        keys="borrowed" if borrowed else "own and values" if tied else "own",
+    )
+
+
+@family("gemma3n_text", "Gemma3nForCausalLM", defaults=GEMMA3N | dict(altup_num_inputs=4, laurel_rank=64))
+def gemma3n_text(c: Config) -> Block:
+    """Streams of which each layer updates one, an embedding for each layer, borrowed keys (Gemma3nForCausalLM)."""
+    c.require(c.hidden_size % c.num_attention_heads == 0, "hidden_size is not a multiple of num_attention_heads")
+    depth, others = c.num_hidden_layers, (c.altup_num_inputs - 1) * c.hidden_size
+    widths = c.per_layer("intermediate_size") if isinstance(c.raw("intermediate_size"), list) else None
+    widths = [c.whole("intermediate_size", width) for width in widths] if widths else [c.intermediate_size] * depth
+    words = kinds(c, every(5, FULL, otherwise=SLIDING, layers=depth))
+    c.require(c.num_kv_shared_layers < depth, "num_kv_shared_layers leaves no layer with keys and values")
+    plan = list(zip(words, widths, borrows(c, words, c.num_kv_shared_layers), strict=True))
+    layers = {kind: gemma3n_layer(c, *kind) for kind in dict.fromkeys(plan)}
+    before = per_layer_embedding(c) | {"altup_proj": Linear(d_in=c.hidden_size, d_out=others)}
+    after = block(altup_unembed=Linear(d_in=c.hidden_size, d_out=others), norm=rms(c))
+    return causal_lm(c, [layers[kind] for kind in plan], norm=after, before=before)
+
+
+def gemma3n_layer(c: Config, word: str, width: int, borrowed: bool) -> Block:
+    """Gemma 2's layer within AltUp's streams, with a low-rank path beside attention (LAuReL, 2411.07501)."""
+    d, n, r = c.hidden_size, c.altup_num_inputs, c.laurel_rank
+    window = c.sliding_window if word == SLIDING else None
+    altup = block(
+        router_norm=rms(c),
+        router=Linear(d_in=d, d_out=n),
+        predict=Linear(d_in=n, d_out=n * n),
+        correct=Linear(d_in=n, d_out=n),
+        scale=Param(shape=(d,)),
+    )
+    laurel = block(down=Linear(d_in=d, d_out=r), up=Linear(d_in=r, d_out=d), norm=rms(c))
+    attn = shared_attention(c, d_h=head_dim(c), kv=kv_heads(c), window=window, borrowed=borrowed, tied=False)
+    layer = norms_around(rms(c), attn, glu(c, width))
+    return block(altup=altup, laurel=laurel, **layer.items, per_layer=per_layer_input(c))
+
+
+GEMMA4 = (
+    GEMMA3N
+    | dict(vocab_size=262144, hidden_size=2304, intermediate_size=9216, num_hidden_layers=30)
+    | dict(num_key_value_heads=4)
+    | dict(num_kv_shared_layers=0, attention_k_eq_v=False, use_double_wide_mlp=False, global_head_dim=512)
+    | dict(num_global_key_value_heads=None, per_layer_config=None)
+)
+GEMMA4_EXPERTS = dict(enable_moe_block=False, num_experts=None, top_k_experts=None, moe_intermediate_size=None)
+
+
+@family("gemma4_text", "Gemma4ForCausalLM", defaults=GEMMA4 | GEMMA4_EXPERTS, fixed=dict(borrows_all=False))
+@family(
+    "gemma4_unified_text",
+    "Gemma4UnifiedForCausalLM",
+    defaults={name: value for name, value in GEMMA4.items() if not name.endswith("per_layer_input")}
+    | dict(sliding_window=1024),
+    fixed=dict(borrows_all=False, hidden_size_per_layer_input=0, enable_moe_block=False),
+)
+def gemma4_text(c: Config) -> Block:
+    """Full layers with wide heads whose keys may be their values, borrowed keys, experts (Gemma4ForCausalLM)."""
+    depth = c.num_hidden_layers
+    words = [*kinds(c, every(6, FULL, otherwise=SLIDING, layers=depth))[:-1], FULL]  # the class forces the last
+    shared = c.num_kv_shared_layers or (depth if c.borrows_all else 0)
+    plan = list(zip(words, gemma4_heads(c, words), borrows(c, words, shared), strict=True))
+    layers = {kind: gemma4_layer(c, *kind) for kind in dict.fromkeys(plan)}
+    before = per_layer_embedding(c) if c.hidden_size_per_layer_input else {}
+    return causal_lm(c, [layers[kind] for kind in plan], norm=rms(c), before=before)
+
+
+def gemma4_heads(c: Config, words: list[str]) -> list[tuple[int, int]]:
+    """Head width and key/value heads of each layer: full ones have their own, unless per_layer_config says all."""
+    local = c.head_dim, c.num_key_value_heads
+    overrides = per_layer_overrides(c, ("head_dim", "num_key_value_heads"))
+    if overrides is not None:
+        return [
+            (layer["head_dim"] if "head_dim" in layer else local[0], layer.get("num_key_value_heads", local[1]))
+            for layer in overrides
+        ]
+    few = c.num_global_key_value_heads if c.attention_k_eq_v else None
+    return [(c.global_head_dim, few or local[1]) if word == FULL else local for word in words]
+
+
+def gemma4_layer(c: Config, word: str, heads: tuple[int, int], borrowed: bool) -> Block:
+    """Gemma 2's layer, perhaps with experts beside the FFN and an embedding of its own, scaled by a buffer."""
+    full, (d_h, kv) = word == FULL, heads
+    c.require(c.num_attention_heads % kv == 0, f"{c.num_attention_heads} heads do not share {kv} key/value heads")
+    window = None if full else c.sliding_window
+    attn = shared_attention(c, d_h=d_h, kv=kv, window=window, borrowed=borrowed, tied=full and c.attention_k_eq_v)
+    wide = c.use_double_wide_mlp and borrowed
+    items = norms_around(rms(c), attn, glu(c, 2 * c.intermediate_size if wide else None)).items
+    beside = gemma4_experts(c) if c.enable_moe_block else None
+    per_layer = per_layer_input(c) if c.hidden_size_per_layer_input else None
+    return block(**items, beside=beside, per_layer=per_layer, scalar=Param(shape=(1,), buffer=True))
+
+
+def gemma4_experts(c: Config) -> Block:
+    """Experts beside the FFN, each way with norms of its own; the router scales its input and every expert."""
+    d, count = c.hidden_size, c.stated("num_experts")
+    router = block(
+        "router",
+        scale=Param(shape=(d,)),
+        proj=Linear(d_in=d, d_out=count),
+        expert_scale=Param(shape=(count,)),
+    )
+    width, top_k = c.stated("moe_intermediate_size"), c.stated("top_k_experts")
+    experts = moe(c, width, experts=count, top_k=top_k, router=router)
+    return block(ffn_norm=rms(c), input_norm=rms(c), moe=experts, output_norm=rms(c))

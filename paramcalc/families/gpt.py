@@ -10,6 +10,7 @@ from paramcalc.families.skeletons import (
     layer_norm,
     mha,
     mlp,
+    positions,
     pre_norm,
 )
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
@@ -32,13 +33,6 @@ GPT2 = dict(
 )
 
 
-def positions(c: Config, extra_rows: int = 0) -> Embedding:
-    """Learned absolute positions."""
-    return Embedding(
-        rows=c.max_position_embeddings + extra_rows if extra_rows else c.max_position_embeddings, width=c.hidden_size
-    )
-
-
 def gpt2_layer(c: Config, attn: Component) -> Block:
     """Pre-norm attention, perhaps cross attention, FFN; biases everywhere."""
     cross = dict(cross_norm=layer_norm(c), cross_attn=mha(c, source="cross")) if c.add_cross_attention else {}
@@ -46,6 +40,7 @@ def gpt2_layer(c: Config, attn: Component) -> Block:
 
 
 @family("gpt2", "GPT2LMHeadModel", names=GPT2_NAMES, defaults=GPT2)
+@family("gpt-sw3", "GPT2LMHeadModel", names=GPT2_NAMES, defaults=GPT2)
 def gpt2(c: Config) -> Block:
     """Pre-norm decoder: learned positions, LayerNorms and biases everywhere, tied head (GPT2LMHeadModel)."""
     layer = gpt2_layer(c, mha(c))
@@ -130,18 +125,11 @@ def gpt_neox(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c))
 
 
-@family(
-    "gptj",
-    "GPTJForCausalLM",
-    names=GPT2_NAMES,
-    defaults=dict(
-        vocab_size=50400,
-        hidden_size=4096,
-        n_inner=None,
-        num_hidden_layers=28,
-        num_attention_heads=16,
-    ),
-)
+GPTJ = dict(vocab_size=50400, hidden_size=4096, n_inner=None, num_hidden_layers=28, num_attention_heads=16)
+
+
+@family("gptj", "GPTJForCausalLM", names=GPT2_NAMES, defaults=GPTJ)
+@family("codegen", "CodeGenForCausalLM", names=GPT2_NAMES, defaults=GPTJ)
 def gptj(c: Config) -> Block:
     """Parallel attention without biases and FFN with them behind one norm; the head has a bias (GPTJForCausalLM)."""
     layer = block(ln_1=layer_norm(c), attn=mha(c, qkv_bias=False, out_bias=False), ffn=mlp(c, c.n_inner))

@@ -5,7 +5,7 @@ A head takes the width of the last hidden state; each returns named parts, to be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from paramcalc.config import Config
 from paramcalc.dims import named
@@ -14,11 +14,11 @@ from paramcalc.spec import Block, Component, Linear, Norm, Param, block
 # -- decoders ----------------------------------------------------------------------------------------------------
 
 
-def decoder_head(c: Config, width: int, *, bias: bool = False) -> dict[str, Component]:
+def decoder_head(c: Config, width: int, *, bias: bool = False, rows: int | None = None) -> dict[str, Component]:
     """What the class named in `architectures` puts on top of a decoder's last hidden state."""
     match c.head:
         case "lm" | "seq2seq_lm":
-            return {"lm_head": lm_head(c, width, owner="embed_tokens", bias=bias)}
+            return {"lm_head": lm_head(c, width, owner="embed_tokens", bias=bias, rows=rows)}
         case "sequence_classification":
             return {"score": Linear(d_in=width, d_out=labels(c), category="head")}
         case "token_classification":
@@ -30,11 +30,11 @@ def decoder_head(c: Config, width: int, *, bias: bool = False) -> dict[str, Comp
     raise unknown_head(c)
 
 
-def lm_head(c: Config, width: int, *, owner: str, bias: bool = False) -> Linear:
-    """The output matrix over the vocabulary, the embedding's own where tie_word_embeddings says so."""
+def lm_head(c: Config, width: int, *, owner: str, bias: bool = False, rows: int | None = None) -> Linear:
+    """The output matrix over the vocabulary (or `rows`), the embedding's own where tie_word_embeddings says so."""
     return Linear(
         d_in=width,
-        d_out=c.vocab_size,
+        d_out=rows or c.vocab_size,
         bias=bias,
         category="head",
         tied_to=owner if c.tie_word_embeddings else None,
@@ -63,38 +63,76 @@ def dense(c: Config, d_out: int) -> Linear:
     return Linear(d_in=c.hidden_size, d_out=d_out, bias=True, category="head")
 
 
-def masked_lm_head(c: Config, width: int, *, spare_bias: bool) -> Block:
-    """Transform, norm, and the output matrix, tied but for its bias.
+def masked_lm_head(c: Config, width: int, *, spare_bias: bool = True, tied: bool = True) -> Block:
+    """Transform, norm, and the output matrix, tied but for its bias where the class can tie it and the file says so.
 
     `spare_bias`: the class holds the bias twice, and only tying makes the two one.
     """
-    tied = c.tie_word_embeddings
+    shared = c.tie_word_embeddings
     decoder = Linear(
-        d_in=width, d_out=c.vocab_size, bias=True, category="head", tied_to="embed_tokens" if tied else None
+        d_in=width, d_out=c.vocab_size, bias=True, category="head", tied_to="embed_tokens" if tied and shared else None
     )
-    spare = Param(shape=(c.vocab_size,), category="head") if spare_bias and not tied else None
+    spare = Param(shape=(c.vocab_size,), category="head") if spare_bias and not shared else None
     return block(transform=dense(c, width), norm=Norm(width=width, bias=True), decoder=decoder, spare_bias=spare)
 
 
-def encoder_heads(c: Config, width: int, *, spare_bias: bool = True) -> dict[str, Component]:
-    """What BertFor... and its kin add after the encoder: a pooler, an MLM head, a classifier."""
-    pooler, lm_head = dense(c, c.hidden_size), masked_lm_head(c, width, spare_bias=spare_bias)
+POOLED = ("none", "pretraining", "next_sentence", "sequence_classification", "multiple_choice")
+ALL_HEADS = (*POOLED, "masked_lm", "lm", "token_classification", "question_answering")
+
+
+def encoder_heads(
+    c: Config,
+    width: int,
+    *,
+    lm_head: Component | None = None,
+    pooled: Collection[str] = POOLED,
+    transformed: Collection[str] = (),
+    pretraining: dict[str, Component] | None = None,
+    answers: int | None = None,
+) -> dict[str, Component]:
+    """What BertFor... and its kin add after the encoder: a pooler, an MLM head, a classifier.
+
+    `pooled`: the classes that stand on the model's pooler; `transformed`: those with a dense layer of their own
+    before the classifier; `answers`: outputs for question answering that no label changes.
+    """
+    head = masked_lm_head(c, width) if lm_head is None else lm_head
+    parts: dict[str, Component] = {"pooler": dense(c, c.hidden_size)} if c.head in pooled else {}
+    if c.head in transformed:
+        parts["transform"] = dense(c, c.hidden_size)
     match c.head:
         case "masked_lm" | "lm":
-            return {"lm_head": lm_head}
+            return parts | {"lm_head": head}
         case "pretraining":
-            return {"pooler": pooler, "lm_head": lm_head, "next_sentence": dense(c, 2)}
+            return parts | ({"lm_head": head, "next_sentence": dense(c, 2)} if pretraining is None else pretraining)
         case "next_sentence":
-            return {"pooler": pooler, "next_sentence": dense(c, 2)}
-        case "sequence_classification":
-            return {"pooler": pooler, "classifier": dense(c, labels(c))}
+            return parts | {"next_sentence": dense(c, 2)}
+        case "sequence_classification" | "token_classification":
+            return parts | {"classifier": dense(c, labels(c))}
+        case "question_answering":
+            return parts | {"classifier": dense(c, answers or labels(c))}
         case "multiple_choice":
-            return {"pooler": pooler, "classifier": dense(c, 1)}
-        case "token_classification" | "question_answering":
-            return {"classifier": dense(c, labels(c))}
-        case "none":
-            return {"pooler": pooler}
+            return parts | {"classifier": dense(c, 1)}
+        case "none" | "base":
+            return parts
     raise unknown_head(c)
+
+
+def roberta_heads(c: Config) -> dict[str, Component]:
+    """BERT's heads, but sequence classification has a dense layer of its own instead of the pooler."""
+    pooled = ("none", "multiple_choice")
+    return encoder_heads(c, c.hidden_size, pooled=pooled, transformed=("sequence_classification",))
+
+
+def discriminator(c: Config) -> dict[str, Component]:
+    """ELECTRA's pre-training: was this token replaced? (2003.10555)."""
+    return {"transform": dense(c, c.hidden_size), "discriminator": dense(c, 1)}
+
+
+def summary(c: Config) -> dict[str, Component]:
+    """The projection of the sequence summary, which multiple choice uses where summary_use_proj says so."""
+    if c.head != "multiple_choice" or not c.summary_use_proj:
+        return {}
+    return {"summary": dense(c, labels(c) if c.summary_proj_to_labels else c.hidden_size)}
 
 
 # -- encoder-decoders --------------------------------------------------------------------------------------------

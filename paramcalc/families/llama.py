@@ -42,6 +42,41 @@ OLMO = SIZES | dict(vocab_size=50304, attention_bias=False)
 
 @family("llama", "LlamaForCausalLM", defaults=LLAMA)
 @family("granite", "GraniteForCausalLM", defaults=LLAMA)
+@family(
+    "emu3_text_model",
+    "Emu3ForCausalLM",
+    defaults=LLAMA | dict(vocab_size=184622, intermediate_size=14336, num_key_value_heads=8),
+)
+@family(
+    "exaone",
+    "LlamaForCausalLM",
+    names=dict(num_layers="num_hidden_layers"),
+    defaults=LLAMA | dict(vocab_size=102400, intermediate_size=14336, num_key_value_heads=8),
+    nullable=["num_key_value_heads"],
+)
+@family(
+    "internlm3",
+    "LlamaForCausalLM",
+    names=dict(qkv_bias="attention_bias", bias="mlp_bias"),
+    defaults=LLAMA
+    | dict(vocab_size=128512, intermediate_size=10240, num_hidden_layers=48, num_key_value_heads=2, head_dim=128),
+    nullable=["num_key_value_heads", "head_dim"],
+)
+@family(
+    "iquestcoder",
+    "LlamaForCausalLM",
+    defaults=LLAMA
+    | dict(
+        vocab_size=76800,
+        hidden_size=5120,
+        intermediate_size=27648,
+        num_hidden_layers=80,
+        num_attention_heads=40,
+        num_key_value_heads=8,
+        head_dim=128,
+    ),
+    nullable=["num_key_value_heads", "head_dim"],
+)
 def llama(c: Config) -> Block:
     """Pre-norm decoder: rotary positions, grouped-query attention, gated FFN (LlamaForCausalLM)."""
     bias = c.attention_bias
@@ -50,6 +85,12 @@ def llama(c: Config) -> Block:
 
 
 @family("mistral", "MistralForCausalLM", defaults=MISTRAL, nullable=["sliding_window"])
+@family(
+    "ministral3",
+    "Ministral3ForCausalLM",
+    defaults=MISTRAL | dict(vocab_size=131072, num_hidden_layers=34, head_dim=128, sliding_window=None),
+    nullable=["num_key_value_heads", "head_dim"],
+)
 @family(
     "phi3",
     "Phi3ForCausalLM",

@@ -18,6 +18,7 @@ from paramcalc.families.skeletons import (
     moe,
     pre_norm,
     rms,
+    sparse_layers,
 )
 from paramcalc.spec import Block, Component, Norm, Run
 
@@ -51,13 +52,6 @@ def mixtral(c: Config) -> Block:
     """Mistral with eight experts, two of them active, in every layer (MixtralForCausalLM)."""
     layer = pre_norm(rms(c), gqa(c, window=c.sliding_window), moe(c, c.intermediate_size, experts=c.num_experts))
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
-
-
-def sparse_layers(c: Config) -> list[bool]:
-    """Qwen's rule: every decoder_sparse_step-th layer has experts unless mlp_only_layers lists it."""
-    dense = set(c.numbers("mlp_only_layers"))
-    step = c.decoder_sparse_step
-    return [c.num_experts > 0 and i not in dense and (i + 1) % step == 0 for i in range(c.num_hidden_layers)]
 
 
 @family(
@@ -144,25 +138,41 @@ def olmoe(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
 
 
-@family(
-    "granitemoe",
-    "GraniteMoeForCausalLM",
-    defaults=SIZES
-    | dict(
-        intermediate_size=11008,
-        num_key_value_heads=None,
-        attention_bias=False,
-        num_local_experts=8,
-        num_experts_per_tok=2,
-    ),
+GRANITE = SIZES | dict(
+    intermediate_size=11008,
+    num_key_value_heads=None,
+    attention_bias=False,
+    num_local_experts=8,
+    num_experts_per_tok=2,
 )
+
+
+@family("granitemoe", "GraniteMoeForCausalLM", defaults=GRANITE, fixed=dict(shared_intermediate_size=0))
+@family("granitemoeshared", "GraniteMoeSharedForCausalLM", defaults=GRANITE | dict(shared_intermediate_size=0))
 def granitemoe(c: Config) -> Block:
-    """Granite with experts in every layer (GraniteMoeForCausalLM)."""
+    """Granite with experts in every layer, perhaps beside a shared one (GraniteMoeForCausalLM)."""
     bias = c.attention_bias
-    layer = pre_norm(
-        rms(c), gqa(c, qkv_bias=bias, out_bias=bias), moe(c, c.intermediate_size, experts=c.num_local_experts)
-    )
+    experts = moe(c, c.intermediate_size, experts=c.num_local_experts, shared=c.shared_intermediate_size or None)
+    layer = pre_norm(rms(c), gqa(c, qkv_bias=bias, out_bias=bias), experts)
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
+
+
+@family(
+    "granitemoe_swa",
+    "GraniteMoeSWAForCausalLM",
+    defaults=GRANITE | dict(shared_intermediate_size=0, sliding_window=128, layer_types=None),
+    nullable=["sliding_window"],
+)
+def granitemoe_swa(c: Config) -> Block:
+    """Granite's experts behind attention with sinks, full in every fourth layer (GraniteMoeSWAForCausalLM)."""
+    bias = c.attention_bias
+    experts = moe(c, c.intermediate_size, experts=c.num_local_experts, shared=c.shared_intermediate_size or None)
+    layers = {
+        kind: pre_norm(rms(c), gqa(c, qkv_bias=bias, out_bias=bias, sinks=True, window=window), experts)
+        for kind, window in ((FULL, None), (SLIDING, c.sliding_window))
+    }
+    words = kinds(c, [SLIDING if i % 4 else FULL for i in range(c.num_hidden_layers)])
+    return causal_lm(c, [layers[word] for word in words], norm=rms(c))
 
 
 @family(

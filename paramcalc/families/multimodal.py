@@ -5,8 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.config import Config
+from paramcalc.families.heads import decoder_head
 from paramcalc.families.registry import family, get
-from paramcalc.spec import Component
+from paramcalc.families.skeletons import (
+    causal_lm,
+    embeddings,
+    encoder,
+    encoder_layer,
+    glu,
+    gqa,
+    head_dim,
+    pre_norm,
+    rms,
+)
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block
 
 
 def language_model(c: Config, section: str, model_type: str, **fixed: Any) -> Component:
@@ -26,8 +38,178 @@ def only_text(c: Config, *towers: str) -> None:
     c.doubts.append(f"{c.family}: the language model is counted; towers and projectors are not")
 
 
+def text_of(c: Config, section: str, model_type: str, *towers: str, **fixed: Any) -> Component:
+    """The language model; that towers are missing is no doubt where the class is the language model's own."""
+    stated = [tower for tower in towers if c.raw(tower) is not None]
+    if c.head != "lm":
+        only_text(c, *stated)
+    return language_model(c, section, model_type, **fixed)
+
+
 @family("gemma3", "Gemma3ForConditionalGeneration", defaults=dict(tie_word_embeddings=True))
 def gemma3(c: Config) -> Component:
     """Gemma 3 with a vision tower: the language model is counted (Gemma3ForConditionalGeneration)."""
     only_text(c, "vision_config")
     return language_model(c, "text_config", "gemma3_text", tie_word_embeddings=c.tie_word_embeddings)
+
+
+@family(
+    "fuyu",
+    "FuyuForCausalLM",
+    defaults=dict(vocab_size=262144, hidden_size=4096, intermediate_size=16384, num_hidden_layers=36)
+    | dict(num_attention_heads=64, qk_layernorm=True, patch_size=30, num_channels=3),
+    fixed=dict(head_dim=None, num_key_value_heads=None),
+    unused=["image_size"],
+)
+def fuyu(c: Config) -> Block:
+    """Persimmon with image patches projected straight into its embeddings (FuyuForCausalLM).
+
+    Published files hold the language model's fields at the top; newer ones have a section for them.
+    """
+    patch, width, tied = c.patch_size, c.hidden_size, c.tie_word_embeddings
+    if c.raw("text_config") is None:
+        text = get("persimmon").recipe(c)
+    else:
+        text, section = language_model(c, "text_config", "persimmon", tie_word_embeddings=tied), c.sections()[0]
+        kind, width = section.raw("model_type") or "persimmon", section.hidden_size
+        c.require(kind == "persimmon", f"text_config is a {kind}", "only a persimmon can be counted")
+    patches = Linear(d_in=patch * patch * c.num_channels, d_out=width, bias=True, category="vision")
+    return block(patches=patches, **text.parts())
+
+
+@family("emu3", "Emu3ForConditionalGeneration", defaults={})
+def emu3(c: Config) -> Component:
+    """Emu 3: the language model is counted, the image tokenizer is not (Emu3ForConditionalGeneration)."""
+    only_text(c, "vq_config", "vocabulary_map")
+    return language_model(c, "text_config", "emu3_text_model", tie_word_embeddings=c.tie_word_embeddings)
+
+
+@family("gemma3n", "Gemma3nForConditionalGeneration", defaults=dict(tie_word_embeddings=True))
+def gemma3n(c: Config) -> Component:
+    """Gemma 3n with its towers: the language model is counted (Gemma3nForConditionalGeneration)."""
+    only_text(c, "vision_config", "audio_config")
+    return language_model(c, "text_config", "gemma3n_text", tie_word_embeddings=c.tie_word_embeddings)
+
+
+@family("gemma4", "Gemma4ForConditionalGeneration", defaults=dict(tie_word_embeddings=True))
+@family("gemma4_unified", "Gemma4UnifiedForConditionalGeneration", defaults=dict(tie_word_embeddings=True))
+def gemma4(c: Config) -> Component:
+    """Gemma 4, with towers only where the file describes them: the language model (Gemma4ForConditionalGeneration)."""
+    towers = [name for name in ("vision_config", "audio_config") if c.raw(name) is not None]
+    if towers:
+        only_text(c, *towers)
+    return language_model(c, "text_config", f"{c.family}_text", tie_word_embeddings=c.tie_word_embeddings)
+
+
+ASSISTANT = dict(backbone_hidden_size=1536, use_ordered_embeddings=False, num_centroids=2048, tie_word_embeddings=True)
+
+
+@family("gemma4_assistant", "Gemma4AssistantForCausalLM", defaults=ASSISTANT, unused=["centroid_intermediate_top_k"])
+@family(
+    "gemma4_unified_assistant",
+    "Gemma4UnifiedAssistantForCausalLM",
+    defaults=ASSISTANT | dict(backbone_hidden_size=3840),
+    unused=["centroid_intermediate_top_k"],
+)
+def gemma4_assistant(c: Config) -> Component:
+    """A small Gemma 4 that drafts for a large one, whose keys and values it borrows (Gemma4AssistantForCausalLM)."""
+    kind = f"{c.family.removesuffix('assistant')}text"
+    text = language_model(c, "text_config", kind, tie_word_embeddings=c.tie_word_embeddings, borrows_all=True)
+    (view,), parts = c.sections(), dict(text.parts())
+    plain = view.hidden_size_per_layer_input == 0 and not view.enable_moe_block
+    c.require(plain, "an assistant has neither experts nor embeddings for each layer")
+    d, backbone, vocab = view.hidden_size, c.backbone_hidden_size, view.vocab_size
+    centroids = block(centroids=Linear(d_in=d, d_out=c.num_centroids), token_order=Param(shape=(vocab,), buffer=True))
+    return block(
+        pre_projection=Linear(d_in=2 * backbone, d_out=d),
+        **parts,
+        post_projection=Linear(d_in=d, d_out=backbone),
+        masked_embedding=centroids if c.use_ordered_embeddings else None,
+    )
+
+
+@family("llama4", "Llama4ForCausalLM", defaults={})
+def llama4(c: Config) -> Component:
+    """Llama 4 with a vision tower: the language model is counted (Llama4ForConditionalGeneration)."""
+    return text_of(c, "text_config", "llama4_text", "vision_config")
+
+
+@family("qwen3_5", "Qwen3_5ForCausalLM", defaults={})
+@family("qwen3_5_moe", "Qwen3_5MoeForCausalLM", defaults={})
+@family("qwen4_exp", "Qwen4ExpForCausalLM", defaults={})
+def qwen3_5(c: Config) -> Component:
+    """Qwen 3.5 and 4 with a vision tower: the language model is counted (Qwen3_5ForConditionalGeneration)."""
+    return text_of(c, "text_config", f"{c.family}_text", "vision_config", **tied_above(c))
+
+
+@family("dots3_note", "Dots3NoteForConditionalGeneration", defaults={})
+def dots3_note(c: Config) -> Component:
+    """Dots 3 with towers for images and sound: the language model is counted (Dots3NoteForConditionalGeneration)."""
+    nested = c.raw("text_config") is not None or not c.says("vocab_size")
+    c.require(nested, "the file has no text_config", "model_type dots3_note_text reads such files")
+    return text_of(c, "text_config", "dots3_note_text", "vision_config", "audio_config", **tied_above(c))
+
+
+def tied_above(c: Config) -> dict[str, bool]:
+    """Who ties the head: the whole file for the whole model, the section for the language model alone."""
+    return {} if c.head == "lm" else {"tie_word_embeddings": c.tie_word_embeddings}
+
+
+@family("mllama", "MllamaForCausalLM", defaults={})
+def mllama(c: Config) -> Component:
+    """Llama 3.2 with a vision tower: the language model is counted (MllamaForConditionalGeneration)."""
+    return text_of(c, "text_config", "mllama_text_model", "vision_config")
+
+
+@family(
+    "mllama_text_model",
+    "MllamaForCausalLM",
+    defaults=dict(
+        vocab_size=128256,
+        hidden_size=4096,
+        intermediate_size=14336,
+        num_hidden_layers=40,
+        num_attention_heads=32,
+        num_key_value_heads=8,
+        cross_attention_layers=None,
+    ),
+    fixed=dict(head_dim=None, tie_word_embeddings=False),
+    unused=["tie_word_embeddings"],  # the class never ties: its embedding has eight rows more than the head
+)
+def mllama_text(c: Config) -> Block:
+    """Llama with gated cross attention to an image in some layers (MllamaForCausalLM)."""
+    attn, norm = gqa(c), Norm(width=head_dim(c))
+    cross = attn.model_copy(update={"source": "cross", "q_norm": norm, "k_norm": norm})
+    gate, plain = Param(shape=(1,)), pre_norm(rms(c), attn, glu(c))
+    gated = block(input_norm=rms(c), attn=cross, attn_gate=gate, post_norm=rms(c), ffn=glu(c), ffn_gate=gate)
+    stated = c.raw("cross_attention_layers") is not None
+    crossed = set(c.numbers("cross_attention_layers") if stated else range(3, 40, 5))
+    layers = [gated if i in crossed else plain for i in range(c.num_hidden_layers)]
+    parts = dict(causal_lm(c, layers, norm=rms(c)).items)
+    return block(**parts | {"embed_tokens": Embedding(rows=c.vocab_size + 8, width=c.hidden_size)})
+
+
+VBERT_UNUSED = ["classifier_bias", "initializer_cutoff_factor", "pixel_shuffle_factor"]  # of the text's own, or towers
+
+
+@family("modernvbert", "ModernVBertForMaskedLM", defaults={}, unused=VBERT_UNUSED)
+@family("ultravbert", "UltraVBertForMaskedLM", defaults={}, unused=VBERT_UNUSED)
+def modernvbert(c: Config) -> Component:
+    """An encoder of text and images: the text model and its head are counted (ModernVBertForMaskedLM)."""
+    only_text(c, "vision_config")
+    kind = {"modernvbert": "modernbert", "ultravbert": "ultrabert"}[c.family]
+    return language_model(c, "text_config", kind, tie_word_embeddings=c.tie_word_embeddings)
+
+
+@family(
+    "git",
+    "GitForCausalLM",
+    defaults=dict(vocab_size=30522, hidden_size=768, intermediate_size=3072, num_hidden_layers=6)
+    | dict(num_attention_heads=12, max_position_embeddings=1024, num_image_with_embedding=None),
+    fixed=dict(add_cross_attention=False),
+)
+def git(c: Config) -> Component:
+    """BERT's layers that read a caption behind its image: the text part is counted (GitForCausalLM)."""
+    only_text(c, "vision_config", "num_image_with_embedding")
+    head = decoder_head(c, c.hidden_size, bias=True)
+    return encoder(c, embeddings(c, c.hidden_size, types=False), encoder_layer(c), head)

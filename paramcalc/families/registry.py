@@ -36,7 +36,7 @@ class Family(NamedTuple):
     def class_prefixes(self) -> set[str]:
         """The prefixes a class of this family may have, in lower case (checkpoints write MPT, transformers Mpt)."""
         prefix = self.class_prefix.lower()
-        return {prefix, f"{prefix}text"}
+        return {prefix, f"{prefix}text", prefix.removesuffix("text")}
 
     @property
     def summary(self) -> str:
@@ -75,6 +75,8 @@ def family(
 # Heads: the class named in `architectures` ends in one of these.
 HEADS = {
     "ForCausalLM": "lm",
+    "WithLMHeadModel": "lm",
+    "ModelWithLMHead": "lm",
     "LMHeadModel": "lm",
     "ForConditionalGeneration": "seq2seq_lm",
     "ForMaskedLM": "masked_lm",
@@ -84,15 +86,32 @@ HEADS = {
     "ForMultipleChoice": "multiple_choice",
     "ForTokenClassification": "token_classification",
     "ForQuestionAnswering": "question_answering",
+    "ForQuestionAnsweringSimple": "question_answering_simple",
+    "ForEntityClassification": "entity_classification",
+    "ForEntityPairClassification": "entity_pair_classification",
+    "ForEntitySpanClassification": "entity_span_classification",
+    "ForRetrieval": "retrieval",
+    "ForAudioClassification": "audio_classification",
+    "ForTextToText": "seq2seq_lm",
+    "ForSpeechToText": "speech_to_text",
+    "ForTextToSpeech": "text_to_speech",
+    "ForSpeechToSpeech": "speech_to_speech",
+    "GenerationDecoder": "lm",
+    "GenerationEncoder": "none",
     "EncoderModel": "encoder",
+    "BaseModel": "base",
     "DoubleHeadsModel": "double_heads",
     "TextModel": "none",
     "Model": "none",
 }
+# Classes whose ending does not say what they are.
+IRREGULAR = {"MarianMTModel": ("Marian", "seq2seq_lm")}
 
 
 def split_class(architecture: str) -> tuple[str, str | None]:
     """`LlamaForCausalLM` as ("Llama", "lm"); the head is None when the ending is unknown."""
+    if architecture in IRREGULAR:
+        return IRREGULAR[architecture]
     for suffix, head in HEADS.items():
         if architecture.endswith(suffix):
             return architecture.removesuffix(suffix), head

@@ -5,16 +5,38 @@ Everything here reads a Config and returns components. A helper moves here when 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
+from typing import Any, TypeVar
 
-from paramcalc.components import Attention, Mamba, Mlp, Moe
+from paramcalc.components import Attention, GatedDeltaNet, LatentAttention, Mamba, Mlp, Moe
 from paramcalc.components.attention import Kind
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.heads import decoder_head
-from paramcalc.spec import Block, Category, Component, Embedding, Layers, Mtp, Norm, block, stack
+from paramcalc.spec import Block, Category, Component, Embedding, Layers, Linear, Mtp, Norm, Run, block, stack
 
-FULL, SLIDING = "full_attention", "sliding_attention"
+FULL, SLIDING, LINEAR = "full_attention", "sliding_attention", "linear_attention"
+DENSE, SPARSE = "dense", "sparse"
+
+K = TypeVar("K", bound=Hashable)
+
+
+def sizes(
+    vocab: int,
+    width: int,
+    ffn: int | None,
+    layers: int,
+    heads: int,
+    kv_heads: int | None = None,
+    head_dim: int | None = None,
+    **others: Any,
+) -> dict[str, Any]:
+    """A decoder's defaults, in the order in which one names its sizes; `ffn` None: there is no such field."""
+    hidden = {} if ffn is None else {"intermediate_size": ffn}
+    return dict(vocab_size=vocab, hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads) | dict(
+        num_key_value_heads=kv_heads, head_dim=head_dim, **hidden, **others
+    )
+
 
 # -- sizes -------------------------------------------------------------------------------------------------------
 
@@ -61,6 +83,12 @@ def layer_norm(c: Config) -> Norm:
     return Norm(width=c.hidden_size, bias=True)
 
 
+def positions(c: Config, extra_rows: int = 0) -> Embedding:
+    """Learned absolute positions, perhaps with rows to spare."""
+    rows = c.max_position_embeddings
+    return Embedding(rows=rows + extra_rows if extra_rows else rows, width=c.hidden_size)
+
+
 def gqa(
     c: Config,
     *,
@@ -70,13 +98,17 @@ def gqa(
     k_norm: Norm | None = None,
     window: int | None = None,
     sinks: bool = False,
+    inner: Component | None = None,
+    out_in: int | None = None,
+    indexer: Component | None = None,
+    d_h: int | None = None,
 ) -> Attention:
     """Grouped-query attention from hidden_size, num_attention_heads, num_key_value_heads and head_dim."""
     return Attention(
         width=c.hidden_size,
         heads=c.num_attention_heads,
         kv_heads=kv_heads(c),
-        head_dim=head_dim(c),
+        head_dim=d_h or head_dim(c),
         q_bias=qkv_bias,
         k_bias=qkv_bias,
         v_bias=qkv_bias,
@@ -85,6 +117,9 @@ def gqa(
         k_norm=k_norm,
         window=window,
         sinks=sinks,
+        inner=inner,
+        out_in=out_in,
+        indexer=indexer,
     )
 
 
@@ -102,6 +137,7 @@ def mha(
     window: int | None = None,
     kv: int | None = None,
     source: Kind = "self",
+    inner: Component | None = None,
 ) -> Attention:
     """Attention whose heads cut the width into equal parts (GPT-2 and its kin); as many key/value heads unless `kv`."""
     h = c.num_attention_heads
@@ -116,6 +152,39 @@ def mha(
         out_bias=out_bias,
         window=window,
         source=source,
+        inner=inner,
+    )
+
+
+def biased(attn: Attention) -> Attention:
+    """The same attention with a bias on each of its projections."""
+    with_biases: Attention = attn.model_copy(update=dict(q_bias=True, k_bias=True, v_bias=True, out_bias=True))
+    return with_biases
+
+
+def latent_attention(c: Config) -> LatentAttention:
+    """Latent attention from the q_lora_rank, kv_lora_rank, qk_ and v_ fields; unstated, values have d / h channels."""
+    return LatentAttention(
+        width=c.hidden_size,
+        heads=c.num_attention_heads,
+        q_rank=c.q_lora_rank,
+        kv_rank=c.kv_lora_rank,
+        nope_dim=c.qk_nope_head_dim,
+        rope_dim=c.qk_rope_head_dim,
+        value_dim=c.v_head_dim or equal_heads(c),
+        bias=c.attention_bias,
+    )
+
+
+def delta_net(c: Config) -> GatedDeltaNet:
+    """The gated delta rule from the linear_ fields."""
+    return GatedDeltaNet(
+        width=c.hidden_size,
+        key_heads=c.linear_num_key_heads,
+        value_heads=c.linear_num_value_heads,
+        key_dim=c.linear_key_head_dim,
+        value_dim=c.linear_value_head_dim,
+        kernel=c.linear_conv_kernel_dim,
     )
 
 
@@ -140,11 +209,14 @@ def moe(
     shared_gate: bool = False,
     router_bias: bool = False,
     correction: bool = False,
+    correction_counted: bool = False,
     bias: bool = False,
     shared_bias: bool = False,
+    router: Component | None = None,
+    top_k: int | None = None,
 ) -> Moe:
     """Routed experts of width `hidden`, num_experts_per_tok of them for each token, perhaps beside shared ones."""
-    top_k = c.num_experts_per_tok
+    top_k = top_k or c.num_experts_per_tok
     if top_k is None:
         c.doubts.append(f"{c.family}: {c.key('num_experts_per_tok')} is not stated; active counts every expert")
         top_k = experts
@@ -157,6 +229,8 @@ def moe(
         top_k=top_k,
         router_bias=router_bias,
         router_correction=correction,
+        correction_counted=correction_counted,
+        router=router,
         shared=None if shared is None else glu(c, shared, bias=shared_bias, category="shared_experts"),
         shared_count=shared_count,
         shared_gate=shared_gate,
@@ -194,6 +268,11 @@ def pre_norm(norm: Component, attn: Component, ffn: Component) -> Block:
     return block(input_norm=norm, attn=attn, post_norm=norm, ffn=ffn)
 
 
+def norms_around(norm: Component, attn: Component, ffn: Component) -> Block:
+    """A norm before and after attention, and before and after the FFN (Gemma 2, AFMoE)."""
+    return block(input_norm=norm, attn=attn, post_attn_norm=norm, pre_ffn_norm=norm, ffn=ffn, post_ffn_norm=norm)
+
+
 # -- layer patterns ----------------------------------------------------------------------------------------------
 
 
@@ -202,12 +281,135 @@ def kinds(c: Config, default: list[str]) -> list[str]:
     return c.words("layer_types", (FULL, SLIDING)) or default
 
 
+def mixers(
+    c: Config,
+    default: list[str],
+    words: tuple[str, ...] = (FULL, LINEAR),
+    *,
+    name: str = "layer_types",
+    any_length: bool = False,
+) -> list[str]:
+    """The word for each layer's mixer: the list `name` where the file says so, else the family's default pattern.
+
+    The names of transformers 4, `attention` and `mamba`, are understood as it renames them.
+    """
+    renamed = {word: word for word in words} | {"attention": FULL, "mamba": LINEAR}
+    stated = c.words(name, tuple(renamed), any_length=any_length)
+    return default if stated is None else [renamed[word] for word in stated]
+
+
 def every(period: int, word: str, *, otherwise: str, layers: int) -> list[str]:
     """`word` on each period-th layer (the last of each group), `otherwise` on the others."""
     return [word if (i + 1) % period == 0 else otherwise for i in range(layers)]
 
 
+def windowed(c: Config, layer: Callable[[int | None], Component], default: list[str]) -> list[Component]:
+    """The layers of `layer_types`, in order: `layer` builds one for a window, None standing for full attention."""
+    layers = {FULL: layer(None), SLIDING: layer(c.sliding_window)}
+    return [layers[word] for word in kinds(c, default)]
+
+
+def by_window(c: Config, attn: Callable[[int | None], Component]) -> dict[str, Component]:
+    """Full and sliding attention under their words: `attn` builds one for a window, None for full attention."""
+    return {FULL: attn(None), SLIDING: attn(c.sliding_window)}
+
+
+def mlp_words(c: Config, default: list[str]) -> list[str]:
+    """The word for each layer's FFN, dense or sparse: `mlp_layer_types` where the file says so, else the default."""
+    return c.words("mlp_layer_types", (DENSE, SPARSE)) or default
+
+
+def per_layer_overrides(c: Config, allowed: Collection[str]) -> list[dict[str, int]] | None:
+    """The sizes that per_layer_config ({"05": {"head_dim": 512}}) states of each layer; None where there is none."""
+    given = c.raw("per_layer_config")
+    if given is None:
+        return None
+    nested = isinstance(given, Mapping) and all(isinstance(sizes, Mapping) for sizes in given.values())
+    c.require(nested, "per_layer_config must map layer numbers to mappings")
+    c.require(all(str(number).isdecimal() for number in given), "per_layer_config has a key that is not a layer number")
+    numbered: dict[int, dict[str, int]] = {i: {} for i in range(c.num_hidden_layers)}
+    numbered |= {int(number): sizes for number, sizes in given.items()}
+    c.require(len(numbered) == c.num_hidden_layers, "per_layer_config has a layer that the model has not")
+    named_sizes = {name for sizes in numbered.values() for name in sizes}
+    c.require(named_sizes <= set(allowed), f"per_layer_config has {', '.join(sorted(named_sizes - set(allowed)))}")
+    return [{name: c.whole(name, size) for name, size in sizes.items()} for sizes in numbered.values()]
+
+
+def first_dense(c: Config, first: int) -> list[str]:
+    """`first` dense layers, then sparse ones."""
+    return [DENSE if i < first else SPARSE for i in range(c.num_hidden_layers)]
+
+
+def sparse_layers(c: Config) -> list[bool]:
+    """Qwen's rule: every decoder_sparse_step-th layer has experts unless mlp_only_layers lists it."""
+    dense = set(c.numbers("mlp_only_layers"))
+    step = c.decoder_sparse_step
+    return [c.num_experts > 0 and i not in dense and (i + 1) % step == 0 for i in range(c.num_hidden_layers)]
+
+
+def interleaved(
+    c: Config,
+    attn: Mapping[K, Component],
+    words: list[K],
+    ffn: Mapping[str, Component],
+    ffn_words: list[str],
+    *,
+    layer: Callable[[Component, Component, Component], Block] = pre_norm,
+) -> list[Block]:
+    """A layer for each pair of words (or other keys): its attention's and its FFN's. `layer` joins them with a norm."""
+    built = {(a, f): layer(rms(c), attn[a], ffn[f]) for a in attn for f in ffn}
+    return [built[pair] for pair in zip(words, ffn_words, strict=True)]
+
+
+def shared_width(c: Config) -> int | None:
+    """The shared experts are one MLP, as wide as all of them together; zero of them still leave its biases."""
+    return None if c.n_shared_experts is None else c.n_shared_experts * c.moe_intermediate_size
+
+
+def dense_then_sparse(c: Config, dense: Component, sparse: Component) -> list[Run]:
+    """first_k_dense_replace dense layers, then sparse ones. The class does not look at moe_layer_freq."""
+    if c.raw("moe_layer_freq") not in (None, 1):
+        c.doubts.append(f"{c.family}: moe_layer_freq is not 1; {c.architecture} ignores it and so does this count")
+    first = min(c.first_k_dense_replace, c.num_hidden_layers)
+    return [Run(first, dense), Run(c.num_hidden_layers - first, sparse)]
+
+
 # -- whole models ------------------------------------------------------------------------------------------------
+
+
+def llama_like(c: Config, attn: Component, ffn: Component) -> Block:
+    """A decoder of equal pre-norm layers with RMS norms."""
+    return causal_lm(c, Run(c.num_hidden_layers, pre_norm(rms(c), attn, ffn)), norm=rms(c))
+
+
+def ignored(c: Config, **built: Any) -> None:
+    """Fields of other code that the class ignores, with what it builds: a doubt where the file wants other things."""
+    for key, value in built.items():
+        if c.raw(key) not in (None, value):
+            c.doubts.append(f"{c.family}: {key} asks for what {c.architecture} does not build; it is not counted")
+
+
+def mtp_modules(c: Config, layer: Component) -> Mtp:
+    """DeepSeek-V3's modules for multi-token prediction: shipped with the model, not built by its class."""
+    d = c.hidden_size
+    return Mtp(
+        count=c.num_mtp_layers or 0,
+        items={
+            "embed_tokens": Embedding(rows=c.vocab_size, width=d, tied_to="embed_tokens"),
+            "embed_norm": rms(c),
+            "hidden_norm": rms(c),
+            "proj": Linear(d_in=2 * d, d_out=d, category="other"),
+            "layer": layer,
+            "norm": rms(c),
+            "lm_head": Linear(d_in=d, d_out=c.vocab_size, tied_to="lm_head", category="head"),
+        },
+    )
+
+
+def unbuilt_mtp(c: Config, key: str = "num_nextn_predict_layers") -> None:
+    """Say that the file speaks of multi-token prediction, whose modules neither the class nor this count builds."""
+    if c.raw(key):
+        c.notes.append(f"{c.family}: {key} is {c.raw(key)}; {c.architecture} does not build these modules: not counted")
 
 
 def causal_lm(
@@ -217,6 +419,7 @@ def causal_lm(
     norm: Component | None,
     before: Mapping[str, Component | None] | None = None,
     head_bias: bool = False,
+    head_rows: int | None = None,
     mtp: Mtp | None = None,
 ) -> Block:
     """A decoder: token embedding, whatever comes `before` the layers, the layers, a final norm, and the head."""
@@ -225,6 +428,55 @@ def causal_lm(
         **(before or {}),
         layers=stack("decoder", layers),
         norm=norm,
-        **decoder_head(c, c.hidden_size, bias=head_bias),
+        **decoder_head(c, c.hidden_size, bias=head_bias, rows=head_rows),
         mtp=mtp if mtp and mtp.count and c.head in ("lm", "seq2seq_lm") else None,
     )
+
+
+# -- encoders ----------------------------------------------------------------------------------------------------
+
+
+def embeddings(
+    c: Config, width: int, *, rows: int | None = None, types: bool = True, norm: bool = True
+) -> dict[str, Component]:
+    """Token, position and segment tables of one width, summed and normalised; no positions where `rows` is 0."""
+    tables: dict[str, Component] = {"embed_tokens": Embedding(rows=c.vocab_size, width=width)}
+    if rows != 0:
+        tables["positions"] = Embedding(rows=rows or c.max_position_embeddings, width=width)
+    if types and c.type_vocab_size:
+        tables["token_types"] = Embedding(rows=c.type_vocab_size, width=width)
+    return tables | ({"embed_norm": Norm(width=width, bias=True)} if norm else {})
+
+
+def projected(c: Config, width: int, *, bias: bool = True) -> dict[str, Component]:
+    """From the width of the embeddings to that of the layers."""
+    return {"embed_proj": Linear(d_in=width, d_out=c.hidden_size, bias=bias, category="embedding")}
+
+
+def encoder_layer(
+    c: Config, *, attn: Component | None = None, ffn: Component | None = None, norm_first: bool = False
+) -> Block:
+    """Attention, norm, FFN, norm (Vaswani et al. 2017), or norms first; cross attention where a decoder asks for it."""
+    mixer = mha(c) if attn is None else attn
+    steps: dict[str, Component] = {"attn": mixer}
+    if c.add_cross_attention:
+        c.require(c.is_decoder, "add_cross_attention needs is_decoder", "set is_decoder to true")
+        steps["cross_attn"] = mixer.model_copy(update=dict(source="cross"))
+    steps["ffn"] = mlp(c, c.intermediate_size) if ffn is None else ffn
+    parts: dict[str, Component] = {}
+    for name, step in steps.items():
+        norm: dict[str, Component] = {f"{name}_norm": layer_norm(c)}
+        parts |= norm | {name: step} if norm_first else {name: step} | norm
+    return block(**parts)
+
+
+def encoder(
+    c: Config,
+    before: Mapping[str, Component],
+    layers: Component | Layers,
+    heads: Mapping[str, Component],
+    **after: Component,
+) -> Block:
+    """Embeddings, layers (one for all, or a list), whatever comes `after` them, and heads."""
+    equal = Run(c.num_hidden_layers, layers) if isinstance(layers, Component) else layers
+    return block(**before, layers=stack("encoder", equal), **after, **heads)

@@ -8,7 +8,7 @@ from paramcalc.report import Explanation, Line
 from paramcalc.units import exact
 
 INDENT = 2
-NAME, FORMULA, NUMBERS, RESULT = 24, 22, 34, 17  # widths of the columns
+NAME, FORMULA, NUMBERS, RESULT = 25, 22, 34, 17  # widths of the columns
 
 
 def explanation_text(explanation: Explanation) -> str:
@@ -34,14 +34,11 @@ def _line(line: Line) -> Iterator[str]:
     numbers = "" if line.numbers == result else line.numbers
     formula, long_formula = _split(line.formula, FORMULA)
     numbers, long_numbers = _split(numbers, NUMBERS)
-    long_remark = line.remark if long_formula or long_numbers else ""
-    remark = "" if long_remark else line.remark
     equals = "=" if formula and numbers else " "
-    row = f"{name:<{NAME}} {formula:<{FORMULA}} {equals} {numbers:<{NUMBERS}} = {result:>{RESULT}}   {remark}"
-    yield row.rstrip()
-    for text in (long_formula, long_remark, long_numbers):
+    yield f"{name:<{NAME}} {formula:<{FORMULA}} {equals} {numbers:<{NUMBERS}} = {result:>{RESULT}}"
+    for text in (long_formula and f"= {long_formula}", line.remark, long_numbers and f"= {long_numbers}"):
         if text:
-            yield f"{'':<{NAME}} = {text}"
+            yield f"{'':<{NAME}} {text}"
 
 
 def _split(text: str, width: int) -> tuple[str, str]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from paramcalc.render.text import Row
-from paramcalc.report import CountReport, Explanation, FamilyInfo, PresetInfo
+
+if TYPE_CHECKING:
+    from paramcalc.report import CountReport, Explanation, FamilyInfo, PresetInfo
 
 
 def count_row(report: CountReport) -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from paramcalc.dtypes import dtype
 from paramcalc.outline import Row
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
-BAR = 24  # cells of a full bar
+WIDE = 400  # columns of a pipe or a file, where nothing needs to be left out
+GAP = 3  # columns between two columns
+BAR, LEAST_BAR = 24, 8  # cells of a full bar where there is room, and the fewest that tell anything
 BYTE_DTYPES = ("float32", "bfloat16", "int8", "int4")
 SHORT = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float8_e4m3fn": "fp8"}
 
@@ -27,7 +29,7 @@ def draw(renderable: RenderableType, *, width: int | None, color: bool) -> str:
 
     console = Console(
         file=io.StringIO(),
-        width=width or 400,
+        width=width or WIDE,
         force_terminal=color,
         color_system="auto" if color else None,
         highlight=False,
@@ -50,13 +52,17 @@ def _table() -> Table:
 # -- one model ---------------------------------------------------------------------------------------------------
 
 
-def count_table(report: CountReport, rows: Sequence[Row] | None = None) -> Group:
-    """One model: header, layer pattern, parameters by category (or the tree, where `rows` are given), and bytes."""
+def count_table(report: CountReport, rows: Sequence[Row] | None = None, *, width: int | None = None) -> Group:
+    """One model: header, layer pattern, parameters by category (or the tree, where `rows` are given), and bytes.
+
+    What a narrow terminal has no room for is left out, never cut: bars first, then rounded figures and notes.
+    """
     from rich.console import Group
     from rich.text import Text
 
-    middle = tree_table(rows, report.parameters.total) if rows else category_table(report)
-    return Group(_header(report), Text(""), middle, Text(""), summary(report), weights(report))
+    room = width or WIDE
+    middle = tree_table(rows, report.parameters.total, room) if rows else category_table(report, room)
+    return Group(_header(report), Text(""), middle, Text(""), summary(report, room), Text(""), weights(report))
 
 
 def _header(report: CountReport) -> RenderableType:
@@ -70,53 +76,45 @@ def _header(report: CountReport) -> RenderableType:
     return Group(head, *(Text(line) for line in patterns(report.layers)))
 
 
-def category_table(report: CountReport) -> Table:
+def category_table(report: CountReport, room: int) -> Table:
     """Parameters by category: exact, human, share and a bar; the column adds up to the total."""
-    from rich.text import Text
-
-    table, total = _table(), report.parameters.total
-    sparse = report.parameters.active != total
-    table.add_column("component", no_wrap=True)
-    table.add_column("parameters", justify="right", no_wrap=True)
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("share", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True, width=BAR)
-    if sparse:
-        table.add_column("active", justify="right", no_wrap=True)
-    largest = max((share.total for share in report.components.values()), default=0)
-    for category, share in report.components.items():
-        cells = [category.replace("_", " "), exact(share.total), human_count(share.total), percent(share.total, total)]
-        active = [exact(share.active)] if sparse else []
-        table.add_row(*cells, Text(_bar(share.total, largest), style="cyan"), *active)
-    table.add_section()
-    last = [exact(report.parameters.active)] if sparse else []
-    table.add_row("total", exact(total), human_count(total), percent(total, total), "", *last, style="bold")
-    return table
+    p, shares = report.parameters, list(report.components.items())
+    totals = [share.total for _, share in shares]
+    columns = [
+        Column("component", [name.replace("_", " ") for name, _ in shares], "total"),
+        Column("parameters", [exact(n) for n in totals], exact(p.total), right=True),
+        Column("", [human_count(n) for n in totals], human_count(p.total), right=True, rank=3),
+        Column("share", [percent(n, p.total) for n in totals], percent(p.total, p.total), right=True, rank=2),
+    ]
+    active = Column("active", [exact(share.active) for _, share in shares], exact(p.active), right=True, rank=1)
+    columns += [active] if p.active != p.total else []
+    spare = room - sum(column.width for column in columns) - GAP
+    if spare >= LEAST_BAR:
+        cells = min(spare, BAR)
+        columns.append(Column("", [_bar(n, max(totals), cells) for n in totals], " " * cells, style="cyan"))
+    return _fitted(columns, room)
 
 
-def _bar(part: int, largest: int) -> str:
+def _bar(part: int, largest: int, cells: int) -> str:
     """A bar in eighths of a cell, so that small parts still show."""
-    eighths = -(-part * BAR * 8 // largest) if largest else 0
+    eighths = -(-part * cells * 8 // largest) if largest else 0
     return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
 
 
-def tree_table(rows: Sequence[Row], total: int) -> Table:
+def tree_table(rows: Sequence[Row], total: int, room: int) -> Table:
     """The component tree: indented parts with shapes, exact counts and shares."""
-    table = _table()
-    table.add_column("part", no_wrap=True)
-    table.add_column("shape or pattern", overflow="fold")
-    table.add_column("parameters", justify="right", no_wrap=True)
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("share", justify="right", no_wrap=True)
-    for row in rows:
-        figures = exact(row.total), human_count(row.total), percent(row.total, total)
-        table.add_row("  " * row.level + row.name, row.detail, *figures, style="bold" if row.level == 0 else None)
-    table.add_section()
-    table.add_row("total", "", exact(total), human_count(total), percent(total, total), style="bold")
-    return table
+    totals = [row.total for row in rows]
+    columns = [
+        Column("part", ["  " * row.level + row.name for row in rows], "total"),
+        Column("shape or pattern", [row.detail for row in rows], rank=4),
+        Column("parameters", [exact(n) for n in totals], exact(total), right=True),
+        Column("", [human_count(n) for n in totals], human_count(total), right=True, rank=3),
+        Column("share", [percent(n, total) for n in totals], percent(total, total), right=True, rank=2),
+    ]
+    return _fitted(columns, room)
 
 
-def summary(report: CountReport) -> Table:
+def summary(report: CountReport, room: int) -> Table:
     """The named figures beside the total: active, non-embedding, and what is reported apart."""
     p = report.parameters
     rows: list[tuple[str, int, str]] = []
@@ -129,23 +127,15 @@ def summary(report: CountReport) -> Table:
         rows.append(("buffers", p.buffers, "saved with the model, not trained, not in the total"))
     if p.mtp:
         rows.append(("mtp", p.mtp, "multi-token prediction: shipped, not built by the class, not in the total"))
-    table = _plain(2)
-    for name, figure, note in rows:
-        table.add_row(name, exact(figure), human_count(figure), note)
-    for tie, owner in report.tied:
-        table.add_row("tied", "", "", f"{tie} is {owner}, counted once")
-    return table
-
-
-def _plain(right: int) -> Table:
-    from rich.table import Table
-
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    for _ in range(right):
-        table.add_column(justify="right", no_wrap=True)
-    table.add_column(style="dim")
-    return table
+    ties = [f"{tie} is {owner}, counted once" for tie, owner in report.tied]
+    blank = [""] * len(ties)
+    columns = [
+        Column("", [name for name, _, _ in rows] + ["tied"] * len(ties)),
+        Column("", [exact(figure) for _, figure, _ in rows] + blank, right=True),
+        Column("", [human_count(figure) for _, figure, _ in rows] + blank, right=True, rank=1),
+        Column("", [note for _, _, note in rows] + ties, rank=2),
+    ]
+    return _fitted(columns, room, bare=True)
 
 
 def weights(report: CountReport) -> RenderableType:
@@ -159,31 +149,64 @@ def weights(report: CountReport) -> RenderableType:
     return Text(f"{line}\n         {rest}")
 
 
+# -- columns that fit --------------------------------------------------------------------------------------------
+
+
+class Column(NamedTuple):
+    """Cells under a name, and one in the last row. `rank` 0 always stays; the highest rank goes first."""
+
+    name: str
+    cells: list[str]
+    total: str = ""
+    right: bool = False
+    rank: int = 0
+    style: str = ""
+
+    @property
+    def width(self) -> int:
+        """Room it takes, with the gap to the next."""
+        return max(map(len, [self.name, self.total, *self.cells])) + GAP
+
+
+def _fitted(columns: list[Column], room: int, *, bare: bool = False) -> Table:
+    """A table of the columns there is room for: numbers are left out, never cut."""
+    from rich.table import Table
+
+    shown = columns
+    while sum(column.width for column in shown) - GAP > room and any(column.rank for column in shown):
+        least = max(column.rank for column in shown)
+        shown = [column for column in shown if column.rank != least]
+    table = Table.grid(padding=(0, GAP - 1)) if bare else _table()
+    for column in shown:
+        table.add_column(
+            column.name, justify="right" if column.right else "left", no_wrap=column.right, style=column.style
+        )
+    for cells in zip(*(column.cells for column in shown), strict=True):
+        table.add_row(*cells)
+    if any(column.total for column in shown):
+        table.add_section()
+        table.add_row(*(column.total for column in shown), style="bold")
+    return table
+
+
 # -- several models ----------------------------------------------------------------------------------------------
 
 
-def models_table(reports: Sequence[CountReport]) -> Table:
+def models_table(reports: Sequence[CountReport], room: int) -> Table:
     """One row per model."""
-    table = _table()
-    table.add_column("model", overflow="fold")
-    table.add_column("family", overflow="fold")
-    table.add_column("status", no_wrap=True)
-    for name in ("total", "", "active", "non-embedding"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("weights", justify="right", no_wrap=True)
-    for report in reports:
-        p, m = report.parameters, report.model
-        table.add_row(
-            m.name,
-            m.family,
-            m.status,
-            exact(p.total),
-            human_count(p.total),
-            exact(p.active),
-            exact(p.non_embedding),
-            f"{SHORT.get(report.weights.dtype, report.weights.dtype)} {human_bytes(report.weights.bytes)}",
-        )
-    return table
+    totals = [report.parameters.total for report in reports]
+    sizes = [f"{SHORT.get(r.weights.dtype, r.weights.dtype)} {human_bytes(r.weights.bytes)}" for r in reports]
+    columns = [
+        Column("model", [report.model.name for report in reports]),
+        Column("family", [report.model.family for report in reports], rank=6),
+        Column("status", [report.model.status for report in reports], rank=1),
+        Column("total", [exact(n) for n in totals], right=True),
+        Column("", [human_count(n) for n in totals], right=True, rank=5),
+        Column("active", [exact(report.parameters.active) for report in reports], right=True, rank=2),
+        Column("non-embedding", [exact(report.parameters.non_embedding) for report in reports], right=True, rank=4),
+        Column("weights", sizes, right=True, rank=3),
+    ]
+    return _fitted(columns, room)
 
 
 def listing(rows: Sequence[Mapping[str, str | int]]) -> Table:

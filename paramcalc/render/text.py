@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Sequence
-
-from paramcalc.report import Report
-from paramcalc.units import exact
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 Row = dict[str, str | int]
 
 
-def to_json(reports: Sequence[Report], *, always_list: bool = False) -> str:
-    """One report as one object, several as a list."""
-    if len(reports) == 1 and not always_list:
-        return reports[0].model_dump_json(indent=2) + "\n"
-    return json.dumps([report.model_dump(mode="json") for report in reports], indent=2, ensure_ascii=False) + "\n"
+def to_json(answers: Sequence[Mapping[str, Any]], *, always_list: bool = False) -> str:
+    """One answer as one object, several as a list."""
+    value = answers[0] if len(answers) == 1 and not always_list else list(answers)
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def to_csv(rows: Sequence[Row]) -> str:
     """One line per row under a header; numbers without separators."""
+    import csv
+    import io
+
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -40,4 +38,4 @@ def to_markdown(rows: Sequence[Row]) -> str:
 
 
 def _cell(value: str | int) -> str:
-    return exact(value) if isinstance(value, int) else value.replace("|", "\\|")
+    return f"{value:,}" if isinstance(value, int) else value.replace("|", "\\|")

@@ -19,7 +19,7 @@ from typing import Any
 import oracle
 import torch
 import transformers
-from make import read_yaml
+from make import all_specs
 
 HERE = Path(__file__).resolve().parent
 
@@ -106,7 +106,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="FAMILY")
     parser.add_argument("--all", action="store_true")
     args = parser.parse_args(argv)
-    specs = read_yaml(HERE / "odd.yaml")
+    specs = all_specs()
     missing = [key for name in (specs if args.all else args.names) for key in audit(name, specs[name])]
     return 1 if missing else 0
 

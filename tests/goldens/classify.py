@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torch import nn
 
-VISION_CATEGORIES = ("vision", "projector")
+TOWER_CATEGORIES = ("vision", "audio", "projector")
 
 
 class Link(NamedTuple):
@@ -48,30 +48,119 @@ def in_table(link: Link) -> bool:
     return isinstance(link.holder, nn.Embedding)
 
 
+def dense_only(link: Link) -> bool:
+    """True if the holder has a shared MLP and no experts beside it: then it is a plain MLP."""
+    names = {name for name, _ in link.holder.named_children()}
+    return link.attribute == "shared_mlp" and not names & {"block_sparse_moe", "experts"}
+
+
 RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
-    ("vision", (called("vision_tower"),)),
-    ("projector", (called("multi_modal_projector"),)),
-    ("norm", (held_by(r"Norm"),)),
-    ("shared_experts", (called("shared_expert", "shared_experts", "shared_expert_gate"),)),
-    ("router", (held_by(r"Top[kK]Router$"),)),
+    (
+        "vision",
+        (
+            called("vision_tower", "vision_model", "image_encoder", "img_processor", "visual"),
+            part(r"^FuyuModel$", "vision_embed_tokens"),
+            part(r"^NeoMMEModel$", "patch_embeddings"),
+            part(r"^GotOcr2Model$", "vision_tower"),
+            part(r"^Gemma4UnifiedModel$", "vision_embedder"),
+        ),
+    ),
+    (
+        "audio",
+        (
+            called("audio_tower", "acoustic_tokenizer_encoder", "semantic_tokenizer_encoder", "word_timestamp_encoder"),
+            part(r"^Phi4MultimodalAudioEmbedding$", "encoder"),
+            part(r"^GraniteSpeech(Plus)?Model$", "encoder"),
+            part(r"^Seamless", "speech_encoder", "t2u_model", "vocoder"),
+            part(r"^Moshi", "audio_encoder", "depth_decoder"),
+            part(r"^Musicgen(Melody)?For(Cond|Unc)", "audio_encoder", "text_encoder"),
+        ),
+    ),
+    (
+        "projector",
+        (
+            called("multi_modal_projector", "connector", "embed_vision", "embed_audio"),
+            part(r"^GitModel$", "visual_projection", "img_temporal_embedding"),
+            part(r"^Musicgen(Melody)?ForCond", "enc_to_dec_proj", "audio_enc_to_dec_proj"),
+            part(r"^GraniteSpeech(Plus)?Model$", "projector"),
+            held_by(r"^Phi4Multimodal(Image|Audio|Feature)Embedding$"),
+        ),
+    ),
+    ("norm", (held_by(r"^(?!RobertaPreLayerNorm|ConvDropoutLayerNorm|DbrxNormAttentionNorm).*R?[Nn]orm(?!edEmbedding|ConvLayer)"),)),
+    ("ffn", (dense_only,)),
+    (
+        "shared_experts",
+        (called("shared_expert", "shared_experts", "shared_expert_gate", "shared_mlp"),),
+    ),
+    (
+        "other",
+        (
+            held_by(r"(HyperConnection|HyperHead|AltUp|LaurelBlock|AttentionResidual|MessageGate|GatedResidual)$"),
+            part(r"PLELayer$", "key_proj", "value_proj", "conv1d"),
+            held_by(r"^(Bottleneck|OutputBottleneck)$"),
+            part(r"^Gemma\w+Model$", "per_layer_model_projection", "altup_projections", "altup_unembed_projections"),
+            part(r"^Gemma\w+DecoderLayer$", "per_layer_input_gate", "per_layer_projection", "layer_scalar"),
+            part(r"AssistantForCausalLM$", "pre_projection", "post_projection", "masked_embedding"),
+            part(r"^Blt", "patch_embedding_projection", "token_embedding_projection"),
+            part(r"^NemotronHMoE$", "fc1_latent_proj", "fc2_latent_proj"),
+            part(r"^DoryDecoderLayer$", "lambda_1", "lambda_2"),
+            part(r"^DogeDecoderLayer$", "input_residual", "post_attention_residual"),
+            part(r"^NeoMMEEncoderLayer$", "lambdas"),
+            part(r"^DebertaV2Encoder$", "conv"),
+            part(r"^EncoderDecoderModel$", "enc_to_dec_proj"),
+            part(r"^HrmTextModel$", "z_L_init"),
+            part(r"^Zamba2?HybridLayer$", "linear"),
+            part(r"^ZayaModel$", "input_hidden_states_scale", "input_hidden_states_bias"),
+            held_by(r"^ZayaResidualScaling$"),
+            part(r"CrossAttentionDecoderLayer$", "cross_attn_attn_gate", "cross_attn_mlp_gate"),
+        ),
+    ),
+    (
+        "router",
+        (
+            held_by(r"(Router|TopKGating|MoEV1Gate)$"),
+            part(r"SparseMoeBlock$", "expert_bias"),
+        ),
+    ),
     ("experts", (held_by(r"Experts$"),)),
-    ("recurrent", (held_by(r"Mamba2?Mixer$"),)),
-    ("attention", (held_by(r"Attention$"),)),
+    (
+        "recurrent",
+        (
+            held_by(r"(Mamba2?Mixer|^(Bamba|FalconH1)Mixer|MambaLayer)$"),
+            held_by(r"(GatedDeltaNet|DeltaAttention|LightningAttention|RecurrentBlock|RwkvSelfAttention)$"),
+            held_by(r"ShortConv(olution)?$"),
+            held_by(r"^xLSTMLayer$"),
+        ),
+    ),
+    (
+        "attention",
+        (
+            held_by(r"(Attention|Attn|AttentionLayer|AttentionBlock|Indexer|MLA|^JetMoeMoA)$"),
+            part(r"^SqueezeBertModule$", "post_attention"),
+            called("relative_attention_bias"),
+        ),
+    ),
     (
         "ffn",
         (
-            held_by(r"(MLP|^FFN|Dense(Gated)?ActDense)$"),
-            held_by(r"^(Bert|Roberta)(Intermediate|Output)$"),
-            part(r"^(OPTDecoder|BartEncoder|BartDecoder)Layer$", "fc1", "fc2"),
+            held_by(r"(MLP|Mlp|^FFN|FFN|FeedForward|FeedForwardNetwork|Dense(Gated)?ActDense|DenseGatedACT|FFNLayer)$"),
+            held_by(r"(Intermediate|Output)$"),
+            part(r"Layer$", "fc1", "fc2"),
             part(r"^AlbertLayer$", "ffn", "ffn_output"),
+            part(r"^EncoderLayer$", "ffn"),
+            part(r"^SqueezeBertModule$", "intermediate", "output"),
+            part(r"^JetMoeMoE$", "bias"),
         ),
     ),
     (
         "embedding",
         (
             in_table,
+            held_by(r"(Embeddings?|PositionEncoding)$"),
             part(r"^OPTDecoder$", "project_in"),
-            part(r"^AlbertTransformer$", "embedding_hidden_mapping_in"),
+            part(r"^(AlbertTransformer|RemBertEncoder)$", "embedding_hidden_mapping_in"),
+            called("embeddings_project"),
+            part(r"^XLNetModel$", "mask_emb"),
         ),
     ),
     (
@@ -79,13 +168,28 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         (
             called("lm_head", "score", "classifier", "qa_outputs", "classification_head"),
             part(r"Model$", "pooler"),
-            part(r"^OPTDecoder$", "project_out"),
+            part(r"^EsmModel$", "contact_head"),
+            part(r"^PerceiverBasicDecoder$", "final_layer"),
+            part(r"^NeoMMEForMaskedLM$", "unembedding_projection"),
+            part(r"^GPTNeoXJapaneseForCausalLM$", "embed_out"),
+            part(r"^(OPTDecoder|FSMTDecoder)$", "project_out", "output_projection"),
             part(r"^(Bert|Albert)(For|LMHead)", "cls", "predictions", "sop_classifier"),
             part(r"^DistilBertFor", "vocab_transform", "vocab_projector", "pre_classifier"),
+            part(r"For(MaskedLM|CausalLM)$", "decoder"),
+            part(
+                r"(For[A-Z]|WithLMHead|LMHeadModel|DoubleHeads)",
+                *("cls", "predictions", "generator_predictions", "generator_lm_head", "pred_layer", "head", "lm_loss"),
+                *("projection_head", "embedding_decoder", "entity_predictions", "output", "logits_proj"),
+                *("sequence_summary", "dense", "out_proj", "pooler", "start_logits", "end_logits", "answer_class"),
+                *("discriminator_predictions", "word_timestamp_head", "lm_heads", "transform", "output_projection"),
+            ),
         ),
     ),
 )
 """In order of precedence: the first rule that any link of the path satisfies decides."""
+
+REPORTED_AS = {"audio": "other"}
+"""Audio towers are a category of their own here only to keep their norms out of `norm`."""
 
 
 def category(path: Sequence[Link]) -> str:

@@ -7,14 +7,14 @@ paramcalc.
 
 import json
 import logging
+import re
 import warnings
 from collections.abc import Iterator, Mapping
-from math import prod
 from typing import Any
 
 import torch
 import transformers
-from classify import VISION_CATEGORIES, Link, category
+from classify import REPORTED_AS, TOWER_CATEGORIES, Link, category
 from torch import nn
 from transformers.models.auto import configuration_auto, modeling_auto
 
@@ -28,20 +28,26 @@ VERSIONS = {
 
 MAIN_TASKS = (
     "MODEL_FOR_CAUSAL_LM_MAPPING",
-    "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING",
-    "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
     "MODEL_FOR_MASKED_LM_MAPPING",
+    "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
+    "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING",
     "MODEL_MAPPING",
 )
 MAIN_CLASSES = {
     "bart": "BartForConditionalGeneration",
     "bert": "BertForMaskedLM",
     "gemma3": "Gemma3ForConditionalGeneration",
+    "musicgen": "MusicgenForConditionalGeneration",
+    "musicgen_melody": "MusicgenMelodyForConditionalGeneration",
     "roberta": "RobertaForMaskedLM",
 }
 """The main class where the order of MAIN_TASKS would pick another one."""
 
-ENCODER_ONLY = ("albert", "bert", "distilbert", "roberta")
+ENCODER_ONLY = tuple(
+    name
+    for name in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    if name not in modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
+)
 
 Fields = Mapping[str, Any]
 
@@ -59,21 +65,18 @@ def full_fields(fields: Fields) -> dict[str, Any]:
     return full
 
 
-def task_class(config: Any, *tasks: str) -> str | None:
-    """The name of the class of the first auto mapping that knows this config."""
+def task_class(model_type: str, *tasks: str) -> str | None:
+    """The name of the class of the first auto mapping that knows this type."""
     for task in tasks:
-        mapping = getattr(modeling_auto, task)
-        if type(config) in mapping:
-            found = mapping[type(config)]
-            chosen: type = found[0] if isinstance(found, tuple) else found
-            return chosen.__name__
+        found = getattr(modeling_auto, f"{task}_NAMES").get(model_type)
+        if found:
+            return found if isinstance(found, str) else found[0]
     return None
 
 
 def main_class(model_type: str) -> str:
     """The class that counts when a config names none."""
-    config = configuration_auto.CONFIG_MAPPING[model_type]()
-    name = MAIN_CLASSES.get(model_type) or task_class(config, *MAIN_TASKS)
+    name = MAIN_CLASSES.get(model_type) or task_class(model_type, *MAIN_TASKS)
     if name is None:
         raise KeyError(f"no model class for {model_type}")
     return name
@@ -90,8 +93,11 @@ def class_name(fields: Fields) -> str:
 def build(fields: Fields) -> Any:
     """The model on the meta device, its tied weights tied. The dtype does not change a count."""
     cls = getattr(transformers, class_name(fields))
+    config = config_from(fields)
+    if cls.config_class is config.sub_configs.get("text_config"):
+        config = config.get_text_config()  # as AutoModelForCausalLM.from_config does
     with torch.device("meta"):
-        model = cls._from_config(config_from(fields), dtype=torch.float32)
+        model = cls._from_config(config, dtype=torch.float32)
     model.tie_weights()
     return model
 
@@ -129,41 +135,89 @@ def persistent_elements(model: nn.Module) -> int:
     return sum(unique.values())
 
 
+TOP_K = ("top_k", "moe_top_k", "num_experts_per_tok", "topk", "top_k_experts")
+"""What a router, or the block around it, calls the number of experts a token uses."""
+
+
 def idle_elements(model: nn.Module) -> int | None:
     """Routed-expert parameters that one token does not use.
 
     None if the config does not say how many it uses: DeepseekV2Config has no default top-k.
     """
-    idle = 0
+    idle, seen = 0, set()
     for block in model.modules():
-        if isinstance(getattr(block, "experts", None), nn.Module):
-            in_block = idle_in_block(block)
+        for experts in expert_sets(block):
+            if id(experts) in seen:
+                continue
+            seen.add(id(experts))
+            in_block = idle_in_block(block, experts)
             if in_block is None:
                 return None
             idle += in_block
     return idle
 
 
-def idle_in_block(block: Any) -> int | None:
-    """The same for one block, which has one router beside its stacked experts."""
-    (router,) = (child for child in block.children() if type(child).__name__.endswith("Router"))
-    total, top_k = block.experts.num_experts, router.top_k
+def expert_sets(block: nn.Module) -> list[nn.Module]:
+    """The modules of this block whose parameters are split among experts."""
+    return [child for child in block.children() if re.search(r"Experts$", type(child).__name__)]
+
+
+def top_k_of(block: Any) -> int | None:
+    """The number of experts one token uses, from the router beside them or the block around them."""
+    name = type(block).__name__
+    if name.startswith(("SwitchTransformers", "NllbMoe")):
+        return {"S": 1, "N": 2}[name[0]]
+    routers = [child for child in block.children() if re.search(r"(Router|TopKGating|Gate)$", type(child).__name__)]
+    for holder in (*routers, block, *(router.config for router in routers if hasattr(router, "config"))):
+        for key in TOP_K:
+            if hasattr(holder, key):
+                return getattr(holder, key)
+    raise LookupError(f"top_k of {name}")
+
+
+def idle_in_block(block: Any, experts: Any) -> int | None:
+    """The same for one block, which has one router beside its experts."""
+    parameters = list(experts.parameters())
+    children = [child for child in experts.children() if list(child.parameters())]
+    if not parameters or type(experts).__name__.endswith("SharedExperts"):
+        return 0
+    top_k = top_k_of(block)
     if top_k is None:
         return None
-    if top_k > total:
-        raise ValueError(f"top_k {top_k} of {total} experts")
     idle = 0
-    for parameter in block.experts.parameters():
-        if parameter.shape[0] != total:
-            raise ValueError(f"{type(block.experts).__name__}: experts are not stacked first")
-        idle += (total - top_k) * prod(parameter.shape[1:])
+    for parameter in parameters:
+        stacked = getattr(experts, "num_experts", None) or parameter.shape[0]  # LongcatFlash has no such attribute
+        total = len(children) if children and not hasattr(experts, "num_experts") else stacked
+        if top_k > total:
+            raise ValueError(f"top_k {top_k} of {total} experts")
+        if not children and parameter.shape[0] % total:
+            raise ValueError(f"{type(experts).__name__}: experts are not stacked first")
+        idle += parameter.numel() * (total - top_k) // total
     return idle
 
 
+TOWERS = {
+    "vision": r"vision_tower|vision_model|visual|image_encoder|img_processor|NeoMMEPatch",
+    "audio": r"audio|acoustic|semantic_tokenizer|speech_encoder|embed_tokens_extend|word_timestamp|vocoder|t2u_model",
+}
+"""What the path of a tower's layers looks like."""
+
+LAYER_LISTS = (
+    *("layers", "layer", "h", "blocks", "block", "layer_groups", "albert_layer_groups", "self_attends"),
+    *("attentions", "ffns", "layer_norm1", "layer_norm2", "H_layers", "L_layers", "h_layers", "l_layers"),
+    *("H_module", "L_module"),
+)
+"""Names of module lists that are stacks of layers."""
+
+SPLIT_LAYERS = ("attentions", "ffns", "layer_norm1", "layer_norm2")
+"""XLM keeps the parts of its layers in parallel lists."""
+
+
 def stack_label(model_type: str, path: str) -> str:
-    """What the layer list at this path belongs to: encoder, decoder or vision."""
-    if "vision_tower" in path:
-        return "vision"
+    """What the layer list at this path belongs to: encoder, decoder or a tower."""
+    for label, pattern in TOWERS.items():
+        if re.search(pattern, path):
+            return label
     if "decoder" in path:
         return "decoder"
     if "encoder" in path or model_type in ENCODER_ONLY:
@@ -172,25 +226,43 @@ def stack_label(model_type: str, path: str) -> str:
 
 
 def layer_totals(model: Any, sizes: Mapping[str, int]) -> dict[str, list[list[int]]]:
-    """Unique parameters of each repeated layer in order, as [[repeat, total], ...] per stack."""
-    stacks: dict[str, list[list[int]]] = {}
+    """Unique parameters of each repeated layer in order, as [[repeat, total], ...] per stack.
+
+    A second stack of the same kind is named by its path.
+    """
+    totals: dict[str, list[int]] = {}
     lists: list[str] = []
+    owners: dict[str, str] = {}
     for path, module in model.named_modules():
         if not isinstance(module, nn.ModuleList) or any(path.startswith(f"{p}.") for p in lists):
             continue
+        parent, _, name = path.rpartition(".")
+        if name not in LAYER_LISTS:
+            continue
+        if any(isinstance(child, nn.ModuleList) for child in module):  # Funnel: blocks of layers
+            continue
         lists.append(path)
+        counts = [
+            sum(size for key, size in sizes.items() if key.startswith(f"{path}.{index}."))
+            for index in range(len(module))
+        ]
         label = stack_label(model.config.model_type, path)
-        if label in stacks:
-            raise ValueError(f"two stacks named {label}: {path}")
+        if name in SPLIT_LAYERS and parent in owners:
+            counts = [old + new for old, new in zip(totals[owners[parent]], counts, strict=True)]
+            label = owners[parent]
+        elif label in totals:
+            label = path
+        owners[parent] = label
+        totals[label] = counts
+    stacks: dict[str, list[list[int]]] = {}
+    for label, counts in sorted(totals.items()):
         runs = stacks[label] = []
-        for index in range(len(module)):
-            prefix = f"{path}.{index}."
-            total = sum(size for name, size in sizes.items() if name.startswith(prefix))
+        for total in counts:
             if runs and runs[-1][1] == total:
                 runs[-1][0] += 1
             else:
                 runs.append([1, total])
-    return dict(sorted(stacks.items()))
+    return stacks
 
 
 def category_totals(model: nn.Module, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -200,6 +272,15 @@ def category_totals(model: nn.Module, sizes: Mapping[str, int]) -> dict[str, int
         kind = category(tuple(links(model, name)))
         totals[kind] = totals.get(kind, 0) + size
     return {kind: total for kind, total in sorted(totals.items()) if total}
+
+
+def reported(categories: Mapping[str, int]) -> dict[str, int]:
+    """The categories by the names a golden uses."""
+    totals: dict[str, int] = {}
+    for kind, total in categories.items():
+        name = REPORTED_AS.get(kind, kind)
+        totals[name] = totals.get(name, 0) + total
+    return dict(sorted(totals.items()))
 
 
 def measure(fields: Fields) -> dict[str, Any]:
@@ -219,13 +300,16 @@ def measure(fields: Fields) -> dict[str, Any]:
         "buffers": persistent_elements(model),
         "tied": tied,
         "layers": layer_totals(model, sizes),
-        "categories": categories,
+        "categories": reported(categories),
     }
-    if "vision" in categories:
-        record["text_total"] = total - sum(categories.get(kind, 0) for kind in VISION_CATEGORIES)
-    if fields["model_type"] == "t5" and fields.get("tie_word_embeddings") is False:
+    if towers := sum(categories.get(kind, 0) for kind in TOWER_CATEGORIES):
+        record["text_total"] = total - towers
+    if fields["model_type"] in ALWAYS_TIED and fields.get("tie_word_embeddings") is False:
         record |= loaded_t5(model, total)
     return record
+
+
+ALWAYS_TIED = ("t5",)
 
 
 def loaded_t5(model: Any, total: int) -> dict[str, int]:

@@ -1,0 +1,219 @@
+"""Linear attention: heads with keys and values whose sum over the past is a matrix of fixed size, not a growing cache.
+
+Each keeps, per sequence, one matrix of key x value channels for each head (`heads`, `key_dim`, `value_dim`), and the
+last `kernel - 1` inputs of its convolution, where it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paramcalc.dims import Size
+from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param
+
+
+class GatedDeltaNet(Component):
+    """The gated delta rule: a state that forgets by a gate and corrects what it holds under a key.
+
+    Gated Delta Networks (Yang et al. 2024, 2412.06464), section 3; Qwen3NextGatedDeltaNet, OlmoHybridGatedDeltaNet.
+    Shapes: q and k (h_k d_k, d), v and gate (h_v d_v, d), decay a and step b (h_v, d), one depthwise convolution over
+    q, k and v (2 h_k d_k + h_v d_v, 1, kernel), A and dt bias (h_v), a norm over d_v, out (d, h_v d_v). Groups of
+    h_v / h_k value heads share a key head; the state is (h_v, d_k, d_v). Fused projections are counted apart.
+    """
+
+    category: Category | None = "recurrent"
+    width: Size
+    key_heads: Size
+    value_heads: Size
+    key_dim: Size
+    value_dim: Size
+    kernel: Size
+
+    def parts(self) -> Mapping[str, Component]:
+        keys, values = self.key_heads * self.key_dim, self.value_heads * self.value_dim
+        per_head = Linear(d_in=self.width, d_out=self.value_heads)
+        return {
+            "q_proj": Linear(d_in=self.width, d_out=keys),
+            "k_proj": Linear(d_in=self.width, d_out=keys),
+            "v_proj": Linear(d_in=self.width, d_out=values),
+            "conv1d": Conv1d(channels=2 * keys + values, kernel=self.kernel, bias=False),
+            "a_proj": per_head,
+            "b_proj": per_head,
+            "A_log": Param(shape=(self.value_heads,)),
+            "dt_bias": Param(shape=(self.value_heads,)),
+            "gate_proj": Linear(d_in=self.width, d_out=values),
+            "norm": Norm(width=self.value_dim),
+            "o_proj": Linear(d_in=values, d_out=self.width),
+        }
+
+    def label(self) -> str:
+        return "gated deltanet"
+
+
+class KimiDeltaAttention(Component):
+    """The gated delta rule with a forget gate for each channel instead of each head.
+
+    Kimi Linear (2510.26692), section 3; KimiLinearDeltaAttention, BailingHybridDeltaAttention. Shapes: q, k and v
+    (h d_h, d) behind one depthwise convolution (3 h d_h, 1, kernel), forget and output gate (h d_h, d) or through a
+    bottleneck of `gate_rank`, step b (h, d), A (h), dt bias (h d_h), a norm over d_h, out (d, h d_h). The state is
+    (h, d_h, d_h).
+    """
+
+    category: Category | None = "recurrent"
+    width: Size
+    heads: Size
+    head_dim: Size
+    kernel: Size
+    gate_rank: Size | None = None  # None: both gates are projected directly (Ling)
+
+    def parts(self) -> Mapping[str, Component]:
+        d, inner = self.width, self.heads * self.head_dim
+        projection = Linear(d_in=d, d_out=inner)
+        return {
+            "q_proj": projection,
+            "k_proj": projection,
+            "v_proj": projection,
+            "conv1d": Conv1d(channels=3 * inner, kernel=self.kernel, bias=False),
+            **self.gate("forget", inner),
+            "A_log": Param(shape=(self.heads,)),
+            "dt_bias": Param(shape=(inner,)),
+            "b_proj": Linear(d_in=d, d_out=self.heads),
+            **self.gate("output", inner),
+            "norm": Norm(width=self.head_dim),
+            "o_proj": Linear(d_in=inner, d_out=d),
+        }
+
+    def gate(self, name: str, inner: int) -> dict[str, Component]:
+        """One matrix for a gate, or two that meet in the bottleneck."""
+        if self.gate_rank is None:
+            return {f"{name}_proj": Linear(d_in=self.width, d_out=inner)}
+        return {
+            f"{name}_a_proj": Linear(d_in=self.width, d_out=self.gate_rank),
+            f"{name}_b_proj": Linear(d_in=self.gate_rank, d_out=inner),
+        }
+
+    def label(self) -> str:
+        return "kimi delta attention"
+
+
+class LightningAttention(Component):
+    """Linear attention with a fixed decay for each head, computed in blocks.
+
+    Lightning Attention-2 (2401.04658) as in MiniMax-01 (2501.08313), section 2.2; MiniMaxLightningAttention. Shapes:
+    q, k, v and gate (h d_h, d), a norm over h d_h, out (d, h d_h). The state is (h, d_h, d_h). The decays of a head
+    within a block of B tokens are saved as buffers: (h), twice (h, B) and (h, B, B).
+    """
+
+    category: Category | None = "recurrent"
+    width: Size
+    heads: Size
+    head_dim: Size
+    block_size: Size
+
+    def parts(self) -> Mapping[str, Component]:
+        h, b, inner = self.heads, self.block_size, self.heads * self.head_dim
+        projection = Linear(d_in=self.width, d_out=inner)
+        return {
+            "q_proj": projection,
+            "k_proj": projection,
+            "v_proj": projection,
+            "slope_rate": Param(shape=(h,), buffer=True),
+            "query_decay": Param(shape=(h, b), buffer=True),
+            "key_decay": Param(shape=(h, b), buffer=True),
+            "diagonal_decay": Param(shape=(h, b, b), buffer=True),
+            "norm": Norm(width=inner),
+            "gate_proj": projection,
+            "o_proj": Linear(d_in=inner, d_out=self.width),
+        }
+
+    def label(self) -> str:
+        return "lightning attention"
+
+
+class Mlstm(Component):
+    """The matrix memory of xLSTM: an exponential input gate and a forget gate for each head.
+
+    xLSTM (Beck et al. 2024, 2405.04517), section 2.3, as in xLSTM 7B (2503.13427); xLSTMLayer. Shapes: q and k
+    (d_qk, d), v and output gate (d_v, d), input and forget gate (h, d) with biases, a norm over d_v cut into h heads,
+    out (d, d_v). The state is (h, d_qk / h, d_v / h), a normaliser (h, d_qk / h) and a maximum (h).
+    """
+
+    category: Category | None = "recurrent"
+    width: Size
+    heads: Size
+    qk_width: Size
+    value_width: Size
+    bias: bool = False
+
+    def parts(self) -> Mapping[str, Component]:
+        queries = Linear(d_in=self.width, d_out=self.qk_width, bias=self.bias)
+        values = Linear(d_in=self.width, d_out=self.value_width, bias=self.bias)
+        gate = Linear(d_in=self.width, d_out=self.heads, bias=True)
+        return {
+            "q_proj": queries,
+            "k_proj": queries,
+            "v_proj": values,
+            "input_gate": gate,
+            "forget_gate": gate,
+            "norm": Norm(width=self.value_width // self.heads * self.heads, bias=self.bias),
+            "output_gate": values,
+            "o_proj": Linear(d_in=self.value_width, d_out=self.width, bias=self.bias),
+        }
+
+    def label(self) -> str:
+        return "mlstm"
+
+
+class RwkvTimeMix(Component):
+    """RWKV-4's mixer: a decaying average of past values for each channel, weighted by exponentials of the keys.
+
+    RWKV (Peng et al. 2023, 2305.13048), section 3.1; RwkvSelfAttention. Shapes: key, value and receptance (d_a, d),
+    each of a mixture of this token and the last (three vectors of d), decay and bonus (d_a), out (d, d_a). The state
+    is three vectors of d_a and the last token's input of d.
+    """
+
+    category: Category | None = "recurrent"
+    width: Size
+    inner: Size
+
+    def parts(self) -> Mapping[str, Component]:
+        mix, projection = Param(shape=(self.width,)), Linear(d_in=self.width, d_out=self.inner)
+        return {
+            "mix_key": mix,
+            "mix_value": mix,
+            "mix_receptance": mix,
+            "k_proj": projection,
+            "v_proj": projection,
+            "time_decay": Param(shape=(self.inner,)),
+            "time_first": Param(shape=(self.inner,)),
+            "receptance_proj": projection,
+            "o_proj": Linear(d_in=self.inner, d_out=self.width),
+        }
+
+    def label(self) -> str:
+        return "rwkv"
+
+
+class RwkvChannelMix(Component):
+    """RWKV-4's feed-forward network: squared ReLU, gated by a receptance; it too mixes in the last token.
+
+    RWKV (2305.13048), section 3.1; RwkvFeedForward. Shapes: up (d_ff, d), down (d, d_ff), receptance (d, d), two
+    mixing vectors of d. It keeps the last token's input of d.
+    """
+
+    category: Category | None = "ffn"
+    width: Size
+    hidden: Size
+
+    def parts(self) -> Mapping[str, Component]:
+        mix = Param(shape=(self.width,))
+        return {
+            "mix_key": mix,
+            "mix_receptance": mix,
+            "up_proj": Linear(d_in=self.width, d_out=self.hidden),
+            "down_proj": Linear(d_in=self.hidden, d_out=self.width),
+            "receptance_proj": Linear(d_in=self.width, d_out=self.width),
+        }
+
+    def label(self) -> str:
+        return "ffn"

@@ -1,0 +1,53 @@
+"""Residual connections with weights: several streams instead of one, mixed before and after each part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paramcalc.dims import Size
+from paramcalc.spec import Category, Component, Linear, Norm, Param
+
+
+class HyperConnection(Component):
+    """Mixes n residual streams of width d into a layer's input and its output back into them.
+
+    Hyper-connections (2409.19606), manifold-constrained (2512.24880). Shapes: mix (m, n d), base (m), one scale for
+    each kind of mixture; m counts the weights made for each token (to read, to write, and n x n to mix the streams).
+    Widens what a layer hands on to n d channels. DeepseekV4HyperConnection, HYV4HyperConnection.
+    """
+
+    category: Category | None = "other"
+    width: Size
+    streams: Size
+    mixtures: Size
+    scales: Size
+
+    def parts(self) -> Mapping[str, Component]:
+        return {
+            "mix": Param(shape=(self.mixtures, self.streams * self.width)),
+            "base": Param(shape=(self.mixtures,)),
+            "scale": Param(shape=(self.scales,)),
+        }
+
+
+class GatedResidual(Component):
+    """Mixes n residual streams into a layer's input by a low-rank gate, and says how much each takes of its output.
+
+    Shapes: norm (n d), down (r, n d), up (n d, r), inject (n, n d), which the last one before the head lacks.
+    Qwen4ExpTextGatedResidual.
+    """
+
+    category: Category | None = "other"
+    width: Size
+    streams: Size
+    rank: Size
+    injects: bool = True
+
+    def parts(self) -> Mapping[str, Component]:
+        wide = self.streams * self.width
+        mix: dict[str, Component] = {
+            "norm": Norm(width=wide),
+            "down_proj": Linear(d_in=wide, d_out=self.rank),
+            "up_proj": Linear(d_in=self.rank, d_out=wide),
+        }
+        return mix | ({"inject": Linear(d_in=wide, d_out=self.streams)} if self.injects else {})

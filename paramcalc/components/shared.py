@@ -1,0 +1,48 @@
+"""Weights that are used more than once: a part of one layer that later layers run again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from paramcalc.dims import Size
+from paramcalc.spec import Category, Component, Linear, Tie, Weight, block, claimed
+
+
+class Reused(Component):
+    """A part run once more with the weights of `owner`: nothing to count, but its work and its cache are its own.
+
+    Zamba's shared transformer block (Glorioso et al. 2024, 2405.16712). `owner` is the path of the part that holds the
+    weights.
+    """
+
+    part: Component
+    owner: str
+
+    def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:  # noqa: ARG002
+        return iter(())
+
+    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
+        for weight in self.part.weights("", claimed(outer, self.category)):
+            if weight.name.endswith(".bias"):
+                continue  # goes with its matrix
+            path = weight.name.removesuffix(".weight")
+            yield Tie(f"{prefix}{path}", f"{self.owner}.{path}", weight.category)
+
+    def label(self) -> str:
+        return self.part.label()
+
+
+class Adapters(Component):
+    """Low-rank corrections of a shared matrix, one for each time it is used: (rank, d_in) and (d_out, rank) each.
+
+    Zamba2 (2411.15242), after LoRA (2106.09685). Each token uses all of them, one per pass through the shared block.
+    """
+
+    d_in: Size
+    d_out: Size
+    rank: Size
+    count: Size
+
+    def parts(self) -> Mapping[str, Component]:
+        down, up = Linear(d_in=self.d_in, d_out=self.rank), Linear(d_in=self.rank, d_out=self.d_out)
+        return {str(i): block(down=down, up=up) for i in range(self.count)}

@@ -1,0 +1,99 @@
+"""Parts of sparse attention: indexers that choose which past tokens a layer looks at, and compressed caches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paramcalc.dims import Size, named
+from paramcalc.spec import Category, Component, Linear, Norm, Param
+
+
+class Compressor(Component):
+    """Merges `rate` tokens into one key that is its own value, weighted by learned gates (DeepSeek-V4).
+
+    Shapes: kv and gate (o d_h, d), positions (rate, o d_h); o is 2 where neighbouring windows overlap, else 1.
+    Caches d_h channels for each `rate` tokens. DeepseekV4HCACompressor, DeepseekV4CSACompressor.
+    """
+
+    category: Category | None = "attention"
+    width: Size
+    head_dim: Size
+    rate: Size
+    overlap: Size = 1
+
+    def parts(self) -> Mapping[str, Component]:
+        channels = self.head_dim if self.overlap == 1 else self.overlap * self.head_dim
+        return {
+            "kv_proj": Linear(d_in=self.width, d_out=channels),
+            "gate_proj": Linear(d_in=self.width, d_out=channels),
+            "position_bias": Param(shape=(self.rate, channels)),
+            "kv_norm": Norm(width=self.head_dim),
+        }
+
+
+class Indexer(Component):
+    """Scores past tokens with a few small heads that share one key; attention looks at the best of them only.
+
+    DeepSeek-V3.2's lightning indexer. Shapes: q (h_i d_i, d_q), k (d_i, d), and, where each head's score has a weight
+    of its own, weights (h_i, d). Caches one key of d_i channels per token, or per compressed window of them.
+    """
+
+    category: Category | None = "attention"
+    width: Size
+    query_width: Size  # the width that queries are made from: the latent's, or the model's
+    heads: Size
+    head_dim: Size
+    keep: Size  # tokens (or blocks of tokens) that attention looks at
+    weighted: bool = True
+    q_norm: Norm | None = None
+    k_norm: Norm | None = None
+    compressor: Component | None = None  # in place of the key projection
+
+    def parts(self) -> Mapping[str, Component]:
+        parts: dict[str, Component | None] = {
+            "q_proj": Linear(d_in=self.query_width, d_out=self.heads * self.head_dim),
+            "q_norm": self.q_norm,
+            "k_proj": Linear(d_in=self.width, d_out=self.head_dim) if self.compressor is None else self.compressor,
+            "k_norm": self.k_norm,
+            "weights_proj": Linear(d_in=self.width, d_out=self.heads) if self.weighted else None,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
+
+
+class CompressedAttention(Component):
+    """Attention over one shared key that is its own value, of which old ones are kept compressed (DeepSeek-V4).
+
+    Shapes: q through a bottleneck (r_q, d), (h d_h, r_q); kv (d_h, d); the output through `groups` bottlenecks side by
+    side, (G r_o, h d_h / G), (d, G r_o); one sink per head. Caches d_h channels for each token of the window and
+    whatever the compressor keeps. DeepseekV4Attention.
+    """
+
+    category: Category | None = "attention"
+    width: Size
+    heads: Size
+    head_dim: Size
+    q_rank: Size
+    groups: Size
+    out_rank: Size
+    window: Size
+    compressor: Component | None = None
+    indexer: Component | None = None
+
+    def parts(self) -> Mapping[str, Component]:
+        d, q, narrow = self.width, self.heads * self.head_dim, self.groups * self.out_rank
+        parts: dict[str, Component | None] = {
+            "q_a_proj": Linear(d_in=d, d_out=self.q_rank),
+            "q_a_norm": Norm(width=self.q_rank),
+            "q_b_proj": Linear(d_in=self.q_rank, d_out=q),
+            "kv_proj": Linear(d_in=d, d_out=self.head_dim),
+            "kv_norm": Norm(width=self.head_dim),
+            "compressor": self.compressor,
+            "indexer": self.indexer,
+            "sinks": Param(shape=(self.heads,)),
+            "o_a_proj": Linear(d_in=named("d_g", q // self.groups, origin="h d_h / groups"), d_out=narrow),
+            "o_b_proj": Linear(d_in=narrow, d_out=d),
+        }
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def label(self) -> str:
+        return "sliding attention" if self.compressor is None else "compressed attention"

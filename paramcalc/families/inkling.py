@@ -1,0 +1,220 @@
+"""Inkling: attention behind short convolutions with learned relative positions, experts, and, later, looped layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paramcalc.components import Attention, Mlp
+from paramcalc.config import Config, Reading
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import DENSE, SPARSE, causal_lm, every, mlp_words, moe, rms, unbuilt_mtp
+from paramcalc.spec import Block, Component, Conv1d, Linear, Norm, Param, Run, block
+
+FULL, SLIDING = "hybrid", "hybrid_sliding"
+SIZES = (
+    dict(vocab_size=201024, hidden_size=6144, num_hidden_layers=66, layer_types=None, sconv_kernel_size=4)
+    | dict(num_attention_heads=64, num_key_value_heads=8, head_dim=128, d_rel=16, rel_extent=1024)
+    | dict(swa_num_attention_heads=64, swa_num_key_value_heads=16, swa_head_dim=128, sliding_window=512)
+    | dict(moe_intermediate_size=3072, num_local_experts=256, num_experts_per_tok=6)
+)
+NAMES = dict(
+    sliding_window="sliding_window_size",
+    num_local_experts="n_routed_experts",
+    sconv_kernel_size="conv_kernel_size",
+    model_max_length="max_position_embeddings",
+)
+INKLING2 = (
+    SIZES
+    | dict(unpadded_vocab_size=200058, hidden_size=4608, num_hidden_layers=48, num_attention_heads=48)
+    | dict(swa_num_attention_heads=48, swa_num_key_value_heads=8, sliding_window=1024)
+    | dict(moe_intermediate_size=2304, num_local_experts=384, num_experts_per_tok=8)
+)
+INKLING2_NAMES = NAMES | dict(intermediate_size="moe_intermediate_size", routed_scaling_factor="route_scale")
+
+
+def words(c: Config, default: list[str]) -> list[str]:
+    """The word for each layer's attention."""
+    return c.words("layer_types", (FULL, SLIDING)) or default
+
+
+def heads(c: Config, word: str) -> dict[str, Any]:
+    """The sizes of full or sliding attention."""
+    if word == FULL:
+        return dict(heads=c.num_attention_heads, kv_heads=c.num_key_value_heads, head_dim=c.head_dim, window=None)
+    return dict(
+        heads=c.swa_num_attention_heads,
+        kv_heads=c.swa_num_key_value_heads,
+        head_dim=c.swa_head_dim,
+        window=c.sliding_window,
+    )
+
+
+def conv(c: Config, channels: int) -> Conv1d:
+    """A short depthwise convolution over time."""
+    return Conv1d(channels=channels, kernel=c.sconv_kernel_size, bias=False, category="recurrent")
+
+
+def kv_conv(c: Config, word: str, *, dynamic: bool = False) -> Block:
+    """The convolutions over an attention's keys and values; dynamic ones depend on the token."""
+    sizes, taps = heads(c, word), c.sconv_kernel_size
+    g, channels = sizes["kv_heads"], sizes["kv_heads"] * sizes["head_dim"]
+    mixed: Component = conv(c, channels)
+    if dynamic:
+        mixed = block(static=Param(shape=(taps, channels)), weights=Linear(d_in=c.hidden_size, d_out=g * taps))
+    return block("recurrent", k=mixed, v=mixed)
+
+
+# -- the first ---------------------------------------------------------------------------------------------------
+
+
+@family(
+    "inkling_text",
+    "InklingForCausalLM",
+    names=NAMES | dict(embedding_multiplier="logits_mup_width_multiplier"),
+    defaults=SIZES
+    | dict(intermediate_size=24576, dense_intermediate_size=None, n_shared_experts=2)
+    | dict(local_layer_ids=None, mlp_layer_types=None, dense_mlp_idx=0),
+    fixed=dict(tie_word_embeddings=False),
+    unused=["tie_word_embeddings", "unpadded_vocab_size", "shared_expert_sink", "mtp_local_layer_ids"],
+)
+def inkling_text(c: Config) -> Block:
+    """Convolutions after keys, values and both parts of a layer; routed and shared experts (InklingForCausalLM).
+
+    Files that name dense_intermediate_size mean the experts' width by intermediate_size.
+    """
+    unbuilt_mtp(c, "num_mtp_layers")
+    depth, local = c.num_hidden_layers, c.raw("local_layer_ids")
+    slides = [i in local if local is not None else (i + 1) % 6 > 0 for i in range(depth)]
+    dense, hidden = c.dense_intermediate_size or c.intermediate_size, c.moe_intermediate_size
+    if c.dense_intermediate_size is not None:
+        hidden = c.intermediate_size
+    after, shared, scale = conv(c, c.hidden_size), c.n_shared_experts, Param(shape=(1,))
+    router = block(
+        "router",
+        gate=Linear(d_in=c.hidden_size, d_out=c.num_local_experts + shared),
+        scale=scale,
+        correction=Param(shape=(c.num_local_experts,), buffer=True),
+    )
+    ffn: dict[str, Component] = {
+        DENSE: Mlp(width=c.hidden_size, hidden=dense, gated=True, inner=scale),
+        SPARSE: moe(c, hidden, experts=c.num_local_experts, shared=shared * hidden, shared_count=shared, router=router),
+    }
+    layers = {
+        (a, f): block(
+            input_norm=rms(c),
+            kv_conv=kv_conv(c, a),
+            attn=attention(c, a),
+            attn_conv=after,
+            post_norm=rms(c),
+            ffn=ffn[f],
+            ffn_conv=after,
+        )
+        for a in (FULL, SLIDING)
+        for f in ffn
+    }
+    kinds = words(c, [SLIDING if here else FULL for here in slides])
+    ffn_kinds = mlp_words(c, [DENSE if i < c.dense_mlp_idx else SPARSE for i in range(depth)])
+    built = [layers[pair] for pair in zip(kinds, ffn_kinds, strict=True)]
+    return causal_lm(c, built, norm=rms(c), before={"embed_norm": rms(c)})
+
+
+def attention(c: Config, word: str) -> Attention:
+    """Attention with norms on query and key heads; relative positions are projected from the hidden state."""
+    sizes = heads(c, word)
+    norm = Norm(width=sizes["head_dim"])
+    inner = block(
+        relative=Linear(d_in=c.hidden_size, d_out=sizes["heads"] * c.d_rel),
+        positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent)),
+    )
+    return Attention(width=c.hidden_size, q_norm=norm, k_norm=norm, inner=inner, **sizes)
+
+
+# -- the second --------------------------------------------------------------------------------------------------
+
+
+@family(
+    "inkling2_text",
+    "Inkling2ForCausalLM",
+    names=INKLING2_NAMES,
+    defaults=INKLING2,
+    fixed=dict(tie_word_embeddings=False),
+    unused=["tie_word_embeddings"],
+)
+def inkling2_text(c: Config) -> Block:
+    """Gated attention with sinks, parts that attend to earlier layers' outputs, experts (Inkling2ForCausalLM)."""
+    depth = c.num_hidden_layers
+    kinds = words(c, every(6, FULL, otherwise=SLIDING, layers=depth))
+    layers = [Run(1, inkling2_layer(c, word, first=i == 0)) for i, word in enumerate(kinds)]
+    return inkling2_model(c, layers)
+
+
+@family(
+    "inkling2_loop_text",
+    "Inkling2LoopForCausalLM",
+    names=INKLING2_NAMES,
+    defaults=INKLING2
+    | dict(hidden_size=2304, num_hidden_layers=24, num_attention_heads=24, swa_num_attention_heads=24)
+    | dict(moe_intermediate_size=1152, num_local_experts=128, loop_layer_index_start=6)
+    | dict(loop_layer_index_end=18, loop_num_passes=3, loop_gate_rank=64),
+    fixed=dict(tie_word_embeddings=False),
+    unused=["tie_word_embeddings"],
+)
+def inkling2_loop_text(c: Config) -> Block:
+    """Inkling 2 whose middle layers are passed through again, with gates on the way (Inkling2LoopForCausalLM)."""
+    stated = c.section("loop_config", Reading(dict(core_start=None, core_end=None, num_passes=None, gate_rank=None)))
+    start = stated.core_start or c.loop_layer_index_start
+    end = stated.core_end or c.loop_layer_index_end
+    passes, rank = stated.num_passes or c.loop_num_passes, stated.gate_rank or c.loop_gate_rank
+    kinds = words(c, every(6, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
+    layers = [
+        Run(1, inkling2_layer(c, word, first=i == 0, rank=rank if start <= i < end else None), passes=passes)
+        if start <= i < end
+        else Run(1, inkling2_layer(c, word, first=i == 0))
+        for i, word in enumerate(kinds)
+    ]
+    return inkling2_model(c, layers, message=Param(shape=(end - start, 4, c.hidden_size)))
+
+
+def inkling2_model(c: Config, layers: list[Run], message: Param | None = None) -> Block:
+    """The layers between a normed embedding and a head over the vocabulary without its padding."""
+    final = block(message_query=message, query=Param(shape=(c.hidden_size,)), norm=rms(c))
+    return causal_lm(c, layers, norm=final, before={"embed_norm": rms(c)}, head_rows=c.unpadded_vocab_size)
+
+
+def inkling2_layer(c: Config, word: str, *, first: bool, rank: int | None = None) -> Block:
+    """A layer whose parts choose, by learned queries, among the outputs of earlier layers.
+
+    Full attention has queries and norms of its own for its queries, keys and values. `rank` is that of the loop gates.
+    """
+    d, times, after = c.hidden_size, 3 if word == FULL else 1, conv(c, c.hidden_size)
+    gate = rank and block(
+        down=Linear(d_in=2 * d, d_out=rank), forget=Linear(d_in=rank, d_out=d), message=Linear(d_in=rank, d_out=d)
+    )
+    gates = block(q=gate, k=gate, v=gate, ffn=gate) if gate else None
+    return block(
+        attn_query=None if first else Param(shape=(times, d)),
+        input_norm=Norm(width=d, count=times),
+        kv_conv=kv_conv(c, word, dynamic=word == FULL),
+        attn=inkling2_attention(c, word),
+        attn_conv=after,
+        ffn_query=Param(shape=(d,)),
+        post_norm=rms(c),
+        ffn=moe(c, c.moe_intermediate_size, experts=c.num_local_experts, correction=True),
+        ffn_conv=after,
+        loop_gates=gates,
+    )
+
+
+def inkling2_attention(c: Config, word: str) -> Attention:
+    """Gated attention with scaled queries, relative positions and sinks that depend on the token."""
+    d, sizes = c.hidden_size, heads(c, word)
+    h, d_h = sizes["heads"], sizes["head_dim"]
+    inner = block(
+        q_scale=Param(shape=(h, d_h)),
+        relative=Linear(d_in=d, d_out=h * c.d_rel),
+        relative_scale=Param(shape=(h, c.d_rel)),
+        positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent)),
+        sinks=Linear(d_in=d, d_out=h),
+        gate_proj=Linear(d_in=d, d_out=h * d_h),
+    )
+    return Attention(width=d, inner=inner, **sizes)

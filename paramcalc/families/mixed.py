@@ -1,0 +1,291 @@
+"""Decoders of a design of their own: learned scales, loops, experts beside windows and linear attention."""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import Any
+
+from paramcalc.components import GatedDeltaNet, Mlp
+from paramcalc.components.ffn import Experts
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.heads import decoder_head
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import (
+    DENSE,
+    FULL,
+    SLIDING,
+    SPARSE,
+    causal_lm,
+    every,
+    first_dense,
+    glu,
+    gqa,
+    head_dim,
+    interleaved,
+    kinds,
+    kv_heads,
+    mlp_words,
+    moe,
+    norms_around,
+    pre_norm,
+    rms,
+    sizes,
+    unbuilt_mtp,
+)
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
+
+BIASES = dict(attention_bias=False, mlp_bias=False)
+
+# -- layers of their own kind ------------------------------------------------------------------------------------
+
+
+@family(
+    "hrm_text",
+    "HrmTextForCausalLM",
+    defaults=sizes(151808, 1536, 4096, 16, 12, None, 128, H_cycles=2, L_cycles=3, num_layers_per_stack=None) | BIASES,
+    fixed=dict(num_key_value_heads=None),
+    unused=["L_bp_cycles", "num_key_value_heads", "prefix_lm"],
+)
+def hrm_text(c: Config) -> Block:
+    """Two stacks, a fast and a slow one, passed through in cycles; gated attention, bare norms (HrmTextForCausalLM)."""
+    bias, norm = c.attention_bias, Norm(width=c.hidden_size, scale=False)
+    gate = Linear(d_in=c.hidden_size, d_out=c.num_attention_heads * head_dim(c), bias=bias)
+    attn = gqa(c, qkv_bias=bias, out_bias=bias, inner=block(gate_proj=gate))
+    layer = pre_norm(norm, attn, glu(c, bias=c.mlp_bias))
+    # Stated, num_hidden_layers counts every pass through every layer; unstated, it is the depth of one stack.
+    depth = c.num_layers_per_stack or c.num_hidden_layers
+    slow = stack("slow decoder", Run(depth, layer, passes=c.H_cycles))
+    return causal_lm(
+        c,
+        Run(depth, layer, passes=c.H_cycles * c.L_cycles),
+        norm=block(slow_layers=slow, norm=norm),
+        before={"z_init": Param(shape=(c.hidden_size,))},
+    )
+
+
+@family(
+    "dory",
+    "DoryForCausalLM",
+    defaults=sizes(131072, 2560, 7168, 36, 16, 4, 256)
+    | BIASES
+    | dict(sliding_window=1024, layer_types=None, n_input_layers=8, n_output_layers=8, n_recurrent_loops=2),
+    unused=["n_recurrent_layers"],  # what input and output layers leave
+)
+def dory(c: Config) -> Block:
+    """Normalised transformer: learned scales in place of norms, the middle layers in a loop (DoryForCausalLM).
+
+    Published files list attention and FFN of a layer apart, and count each as a layer: then all depths are halved.
+    """
+    words = c.words("layer_types", (FULL, SLIDING, "mlp")) or []
+    halves = 2 if "mlp" in words else 1
+    depth, first, last = (n // halves for n in (c.num_hidden_layers, c.n_input_layers, c.n_output_layers))
+    layers = {FULL: dory_layer(c, None), SLIDING: dory_layer(c, c.sliding_window)}
+    kinds = words[::halves] or every(4, FULL, otherwise=SLIDING, layers=depth)
+    loops = range(first, depth - last)
+    head = decoder_head(c, c.hidden_size)
+    scale = Param(shape=(c.vocab_size,), category="head") if "lm_head" in head else None
+    return block(
+        embed_tokens=Embedding(rows=c.vocab_size, width=c.hidden_size),
+        layers=stack(
+            "decoder",
+            [Run(1, layers[word], passes=c.n_recurrent_loops if i in loops else 1) for i, word in enumerate(kinds)],
+        ),
+        **head,
+        logit_scale=scale,
+    )
+
+
+def dory_layer(c: Config, window: int | None) -> Block:
+    """nGPT's layer: scales on queries and keys, on a gate, on the FFN's channels, and on each residual step."""
+    d, bias, channels = c.hidden_size, c.attention_bias, c.num_attention_heads * head_dim(c)
+    scale, hidden, step = Param(shape=(channels,)), Param(shape=(c.intermediate_size,)), Param(shape=(d,))
+    gate = block(qk_scale=scale, gate_proj=Linear(d_in=d, d_out=channels), gate_scale=scale)
+    return block(
+        attn=gqa(c, qkv_bias=bias, out_bias=bias, window=window, inner=gate),
+        attn_step=step,
+        ffn=Mlp(
+            width=d,
+            hidden=c.intermediate_size,
+            gated=True,
+            bias=c.mlp_bias,
+            inner=block(gate_scale=hidden, up_scale=hidden),
+        ),
+        ffn_step=step,
+    )
+
+
+@family(
+    "doge",
+    "DogeForCausalLM",
+    defaults=sizes(32768, 1024, 2048, 32, 8, is_moe=False, num_experts=16384, num_experts_per_tok=64) | BIASES,
+)
+def doge(c: Config) -> Block:
+    """Llama with a learned mask per key head, scaled residuals, and perhaps experts of one channel (DogeForCausalLM).
+
+    Experts are picked by product keys (PEER, 2407.04153): the router scores two sets of sqrt(E) half-keys.
+    """
+    d, bias, g, norm = c.hidden_size, c.attention_bias, kv_heads(c), Norm(width=head_dim(c))
+    mask = block(A=Param(shape=(g,)), dt_proj=Linear(d_in=g * head_dim(c), d_out=g, bias=bias))
+    ffn: Component = glu(c, bias=c.mlp_bias)
+    if c.is_moe:
+        c.require(
+            c.num_experts_per_tok <= c.num_experts,
+            f"num_experts_per_tok ({c.num_experts_per_tok}) is more than there are experts ({c.num_experts})",
+        )
+        keys = named("keys", isqrt(c.num_experts), origin="sqrt(E), rounded down")
+        channel = Mlp(width=d, hidden=1, gated=False)
+        ffn = block(
+            dense=ffn,
+            router=Linear(d_in=d, d_out=2 * keys, category="router"),
+            experts=Experts(expert=channel, count=c.num_experts, top_k=c.num_experts_per_tok),
+        )
+    scale = Param(shape=(d,))
+    layer = block(
+        input_norm=rms(c),
+        attn=gqa(c, qkv_bias=bias, out_bias=bias, q_norm=norm, k_norm=norm, inner=mask),
+        attn_scale=scale,
+        post_norm=rms(c),
+        ffn=ffn,
+        ffn_scale=scale,
+    )
+    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
+
+
+# -- many small experts ------------------------------------------------------------------------------------------
+
+MTP_NAMES = dict(num_experts="num_local_experts", num_mtp_layers="num_nextn_predict_layers")
+
+
+def windowed_attention(c: Config, **options: Any) -> dict[str, Component]:
+    """Full and sliding attention with norms on each query and key head, under the words of `layer_types`."""
+    norm, bias = Norm(width=head_dim(c)), c.attention_bias
+    return {
+        kind: gqa(c, qkv_bias=bias, out_bias=bias, q_norm=norm, k_norm=norm, window=window, **options)
+        for kind, window in ((FULL, None), (SLIDING, c.sliding_window))
+    }
+
+
+@family(
+    "flint",
+    "FlintForCausalLM",
+    defaults=sizes(150144, 2048, 6144, 49, 32, 4, 128)
+    | dict(num_experts_per_tok=6, attention_bias=False, sliding_window=513, layer_types=None)
+    | dict(decoder_sparse_step=1, mlp_only_layers=None, moe_intermediate_size=512)
+    | dict(shared_expert_intermediate_size=1024, num_experts=256),
+)
+def flint(c: Config) -> Block:
+    """QK norms and sinks, windows in three layers of four, experts after two dense layers (FlintForCausalLM)."""
+    depth = c.num_hidden_layers
+    dense = [0, 1] if c.raw("mlp_only_layers") is None else c.numbers("mlp_only_layers")
+    sparse = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=c.shared_expert_intermediate_size)
+    has_experts = [c.num_experts > 0 and i not in dense and (i + 1) % c.decoder_sparse_step == 0 for i in range(depth)]
+    full = [i < 2 or i % 4 == 1 or i == depth - 1 for i in range(depth)]
+    layers = interleaved(
+        c,
+        windowed_attention(c, sinks=True),
+        kinds(c, [FULL if here else SLIDING for here in full]),
+        {DENSE: glu(c), SPARSE: sparse},
+        [SPARSE if here else DENSE for here in has_experts],
+    )
+    return causal_lm(c, layers, norm=rms(c))
+
+
+@family(
+    "kolibri1",
+    "Kolibri1ForCausalLM",
+    names=dict(num_experts="num_local_experts"),
+    defaults=sizes(128000, 2560, None, 50, 48, 4, 128)
+    | dict(num_experts_per_tok=6, sliding_window=513, layer_types=None, moe_intermediate_size=512)
+    | dict(shared_expert_intermediate_size=512, num_experts=384),
+    fixed=dict(attention_bias=False),
+)
+def kolibri1(c: Config) -> Block:
+    """Norms around each part, full attention in every fifth layer, experts in all of them (Kolibri1ForCausalLM)."""
+    shared = c.shared_expert_intermediate_size
+    layers = interleaved(
+        c,
+        windowed_attention(c),
+        kinds(c, every(5, FULL, otherwise=SLIDING, layers=c.num_hidden_layers)),
+        {SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared, correction=True)},
+        [SPARSE] * c.num_hidden_layers,
+        layer=norms_around,
+    )
+    return causal_lm(c, layers, norm=rms(c))
+
+
+@family(
+    "mellum",
+    "MellumForCausalLM",
+    names=MTP_NAMES,
+    defaults=sizes(98304, 2304, 7168, 28, 32, 4, 128)
+    | dict(num_experts_per_tok=8, attention_bias=False, sliding_window=1024, layer_types=None)
+    | dict(mlp_layer_types=None, moe_intermediate_size=896, num_experts=64),
+    nullable=["sliding_window"],
+    unused=["mtp_layer_types", "mtp_mlp_layer_types"],
+)
+def mellum(c: Config) -> Block:
+    """Qwen3-MoE with words for the attention and the FFN of each layer (MellumForCausalLM)."""
+    unbuilt_mtp(c, "num_mtp_layers")
+    depth = c.num_hidden_layers
+    attn = windowed_attention(c)
+    ffn = {DENSE: glu(c), SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts)}
+    layers = interleaved(c, attn, kinds(c, [FULL] * depth), ffn, mlp_words(c, [SPARSE] * depth))
+    return causal_lm(c, layers, norm=rms(c))
+
+
+@family(
+    "beam",
+    "BeamForCausalLM",
+    defaults=sizes(151936, 5120, 20480, 52, 48, 8, 128)
+    | dict(num_experts_per_tok=8, attention_bias=False, sliding_window=512, layer_types=None)
+    | dict(mlp_layer_types=None, moe_intermediate_size=2560, num_experts=256),
+    nullable=["sliding_window"],
+)
+def beam(c: Config) -> Block:
+    """Gated attention, norms around each part, windows in five layers of six, three dense first (BeamForCausalLM)."""
+    depth, channels = c.num_hidden_layers, c.num_attention_heads * head_dim(c)
+    gate = block(gate_proj=Linear(d_in=c.hidden_size, d_out=channels), gate_bias=Param(shape=(c.num_attention_heads,)))
+    layers = interleaved(
+        c,
+        windowed_attention(c, inner=gate),
+        kinds(c, [*every(6, FULL, otherwise=SLIDING, layers=depth - 1), FULL]),
+        {DENSE: glu(c), SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts, correction=True)},
+        mlp_words(c, first_dense(c, 3)),
+        layer=norms_around,
+    )
+    return causal_lm(c, layers, norm=rms(c))
+
+
+LINEAR = "linear_attention"
+
+
+@family(
+    "lara_mini",
+    "LaraMiniForCausalLM",
+    defaults=sizes(151936, 1024, None, 34, 16, 4, 128)
+    | dict(num_experts_per_tok=4, attention_bias=False, linear_conv_kernel_dim=4, linear_key_head_dim=128)
+    | dict(linear_value_head_dim=128, linear_num_key_heads=8, linear_num_value_heads=16)
+    | dict(moe_intermediate_size=512, shared_expert_intermediate_size=512, num_experts=128, sliding_window=512)
+    | dict(layer_types=None, tie_word_embeddings=True),
+)
+def lara_mini(c: Config) -> Block:
+    """Linear, sliding and full attention in a pattern of five, experts in every layer (LaraMiniForCausalLM)."""
+    linear = GatedDeltaNet(
+        width=c.hidden_size,
+        key_heads=c.linear_num_key_heads,
+        value_heads=c.linear_num_value_heads,
+        key_dim=c.linear_key_head_dim,
+        value_dim=c.linear_value_head_dim,
+        kernel=c.linear_conv_kernel_dim,
+    )
+    shared, pattern = c.shared_expert_intermediate_size, [LINEAR, SLIDING, LINEAR, FULL, SLIDING]
+    default = [pattern[i % len(pattern)] for i in range(c.num_hidden_layers)]
+    layers = interleaved(
+        c,
+        windowed_attention(c) | {LINEAR: linear},
+        c.words("layer_types", (FULL, SLIDING, LINEAR)) or default,
+        {SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared)},
+        [SPARSE] * c.num_hidden_layers,
+    )
+    return causal_lm(c, layers, norm=rms(c))

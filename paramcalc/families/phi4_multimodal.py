@@ -1,0 +1,111 @@
+"""Phi-4 multimodal: Phi-3's decoder beside a vision transformer and a conformer for speech."""
+
+from __future__ import annotations
+
+from paramcalc.config import Config, Reading
+from paramcalc.dims import named
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import causal_lm, glu, gqa, layer_norm, mha, mlp, pre_norm, rms, sizes
+from paramcalc.spec import Block, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
+
+VISION = Reading(
+    dict(hidden_size=1152, intermediate_size=4304, num_hidden_layers=27, num_attention_heads=16)
+    | dict(num_channels=3, image_size=448, patch_size=14),
+    unused=["crop_size", "feature_layer"],
+)
+AUDIO = Reading(
+    dict(hidden_size=1024, intermediate_size=1536, num_blocks=24, num_attention_heads=16, head_dim=None)
+    | dict(ext_pw_out_channel=1024, depthwise_separable_out_channel=1024, depthwise_multiplier=1, kernel_size=3)
+    | dict(input_size=80, time_reduction=8, nemo_conv_channels=1024, bias_max_distance=1000, bias_symmetric=False)
+    | dict(downsample_rate=1, nemo_final_size=None),
+    fixed=dict(num_key_value_heads=None),
+    # Activations, and the window of a chunk.
+    unused=["left_chunk", "conv_activation", "conv_glu_type", "nemo_activation", "feature_layer"],
+)
+
+
+@family(
+    "phi4_multimodal",
+    "Phi4MultimodalForCausalLM",
+    defaults=sizes(200064, 3072, 8192, 32, 32, 8, sliding_window=None),
+    nullable=["num_key_value_heads"],
+)
+def phi4_multimodal(c: Config) -> Block:
+    """Phi-3 with images and speech embedded beside the tokens (Phi4MultimodalForCausalLM)."""
+    vision, audio = c.section("vision_config", VISION), c.section("audio_config", AUDIO)
+    layer = pre_norm(rms(c), gqa(c, window=c.sliding_window), glu(c))
+    towers = {"image": images(c, vision), "speech": speech(c, audio)}
+    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c), before=towers)
+
+
+def projections(c: Config, d_in: int) -> dict[str, Linear]:
+    """Two layers from a tower's width to the decoder's."""
+    d = c.hidden_size
+    return {"up": Linear(d_in=d_in, d_out=d, bias=True), "down": Linear(d_in=d, d_out=d, bias=True)}
+
+
+def images(c: Config, v: Config) -> Block:
+    """A SigLIP tower with an attention pooling head, two learned separators, and the projection."""
+    d, side = v.hidden_size, named("side", v.image_size // v.patch_size, origin="image_size / patch_size")
+    layer = pre_norm(layer_norm(v), mha(v), mlp(v, v.intermediate_size))
+    tower = block(
+        "vision",
+        patches=Linear(d_in=v.num_channels * v.patch_size * v.patch_size, d_out=d, bias=True),
+        positions=Embedding(rows=side * side, width=d),
+        layers=stack("vision", Run(v.num_hidden_layers, layer)),
+        norm=layer_norm(v),
+        pooling=block(probe=Param(shape=(1, 1, d)), attn=mha(v), norm=layer_norm(v), ffn=mlp(v, v.intermediate_size)),
+    )
+    separator = Param(shape=(1, 1, d))
+    projector = block("projector", image_end=separator, row_end=separator, **projections(c, d))
+    return block(tower=tower, projector=projector)
+
+
+def speech(c: Config, a: Config) -> Block:
+    """A conformer behind strided convolutions, and a projection each for speech alone and speech beside images."""
+    d, channels, halvings = a.hidden_size, a.nemo_conv_channels, a.time_reduction.bit_length() - 1
+    bins = a.input_size
+    for _ in range(halvings):
+        bins = (bins + 1) // 2
+    bins = a.nemo_final_size or bins  # stated, it wins over what input_size and time_reduction give
+    # A 3 x 3 convolution holds as much as one of nine taps.
+    first, point = Conv1d(channels=channels, kernel=9), Linear(d_in=channels, d_out=channels, bias=True)
+    spatial = {f"conv_{i}": block(depth=first, point=point if i else None) for i in range(halvings)}
+    distances = a.bias_max_distance if a.bias_symmetric else 2 * a.bias_max_distance
+    statistics = Param(shape=(a.input_size,), buffer=True)
+    tower = block(
+        "other",
+        mean=statistics,
+        inverse_deviation=statistics,
+        **spatial,
+        out=Linear(d_in=channels * bins, d_out=d, bias=True),
+        position_bias=Embedding(rows=distances, width=a.num_attention_heads),
+        layers=stack("audio", Run(a.num_blocks, conformer(a))),
+    )
+    width = d * a.downsample_rate
+    projector = block("projector", alone=block(**projections(c, width)), beside=block(**projections(c, width)))
+    return block(tower=tower, projector=projector)
+
+
+def conformer(a: Config) -> Block:
+    """Half an FFN, attention, a gated convolution, half an FFN (Gulati et al. 2020, 2005.08100)."""
+    d, ext = a.hidden_size, a.ext_pw_out_channel
+    deep, out = d * a.depthwise_multiplier, a.depthwise_separable_out_channel
+    gate_bias = Param(shape=(1, ext, 1))
+    convolution = block(
+        norm=tower_norm(a),
+        gate=Linear(d_in=d, d_out=2 * ext, bias=True),
+        gate_bias_1=gate_bias,
+        gate_bias_2=gate_bias,
+        depth=Conv1d(channels=deep, kernel=a.kernel_size),
+        point=Linear(d_in=deep, d_out=out, bias=True),
+        out=Linear(d_in=d, d_out=ext, bias=True),
+    )
+    half = block(norm=tower_norm(a), ffn=glu(a, bias=True))
+    attn = gqa(a, qkv_bias=True, out_bias=True)
+    return block(ffn_in=half, attn_norm=tower_norm(a), attn=attn, conv=convolution, ffn_out=half, norm=tower_norm(a))
+
+
+def tower_norm(a: Config) -> Norm:
+    """A LayerNorm of the speech tower, which is counted as a whole."""
+    return Norm(width=a.hidden_size, bias=True, category=None)

@@ -1,0 +1,356 @@
+"""T5 and its kin: pre-norm encoder-decoders with RMS norms, relative position buckets and heads of any width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from paramcalc.components import Attention, Mlp, Moe
+from paramcalc.components.attention import Kind
+from paramcalc.config import Config, Reading
+from paramcalc.families.heads import classifier, labels, lm_head, unknown_head
+from paramcalc.families.multimodal import only_text
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import FULL, SLIDING, every, glu, gqa, kinds, rms
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, Stack, block, stack
+
+# -- T5 ----------------------------------------------------------------------------------------------------------
+
+NAMES = dict(hidden_size="d_model", num_attention_heads="num_heads", num_hidden_layers="num_layers", head_dim="d_kv")
+T5 = dict(
+    vocab_size=32128,
+    hidden_size=512,
+    d_ff=2048,
+    num_hidden_layers=6,
+    num_decoder_layers=None,
+    num_attention_heads=8,
+    head_dim=64,
+    relative_attention_num_buckets=32,
+    tie_word_embeddings=True,
+)
+GATED = dict(feed_forward_proj="relu", is_gated_act=False)
+MT5 = T5 | dict(vocab_size=250112, d_ff=1024, num_hidden_layers=8, num_attention_heads=6)
+GATED_GELU = dict(feed_forward_proj="gated-gelu", is_gated_act=True)
+
+
+@family(
+    "t5",
+    "T5ForConditionalGeneration",
+    names=NAMES,
+    defaults=T5 | GATED,
+    fixed=dict(unstated_depth=6, can_untie=False),
+)
+@family(
+    "mt5",
+    "MT5ForConditionalGeneration",
+    names=NAMES,
+    defaults=MT5 | GATED_GELU,
+    fixed=dict(unstated_depth=8, can_untie=False),
+)
+def t5(c: Config) -> Block:
+    """Pre-norm encoder and decoder, relative position buckets in each stack's first layer (T5ForConditionalGeneration).
+
+    With tie_word_embeddings false (T5 1.1, Flan-T5) published checkpoints hold a head of their own; transformers 5
+    ties it by force.
+    """
+    return model(c, lambda role, depth: first_and_rest(layer(c, role, buckets=buckets(c)), layer(c, role), depth, role))
+
+
+@family(
+    "umt5",
+    "UMT5ForConditionalGeneration",
+    names=NAMES,
+    defaults=MT5 | GATED_GELU,
+    fixed=dict(unstated_depth=8, can_untie=False),
+)
+def umt5(c: Config) -> Block:
+    """T5 with relative position buckets in every layer (UMT5ForConditionalGeneration)."""
+    return model(c, lambda role, depth: stack(role, Run(depth, layer(c, role, buckets=buckets(c)))))
+
+
+@family(
+    "longt5",
+    "LongT5ForConditionalGeneration",
+    names=NAMES,
+    defaults=T5 | GATED | dict(encoder_attention_type="local", local_radius=127),
+    fixed=dict(unstated_depth=6, can_untie=False),
+    unused=["global_block_size"],
+)
+def longt5(c: Config) -> Block:
+    """T5 whose encoder sees a window, perhaps beside summaries of blocks (LongT5ForConditionalGeneration)."""
+    kind = c.encoder_attention_type
+    c.require(kind in ("local", "transient-global"), f"encoder_attention_type {kind!r} is not known")
+
+    def stack_of(role: str, depth: int) -> Stack:
+        if role == "decoder":
+            return first_and_rest(layer(c, role, buckets=buckets(c)), layer(c, role), depth, role)
+        window = 2 * c.local_radius + 1
+        beside: dict[str, Component] = {}
+        first: dict[str, Component] = {}
+        if kind == "transient-global":
+            beside = {"global_norm": rms(c)}
+            first = {"global_bias": Param(shape=(buckets(c), c.num_attention_heads), category="attention")}
+        return first_and_rest(
+            layer(c, role, buckets=buckets(c), window=window, beside=beside | first),
+            layer(c, role, window=window, beside=beside),
+            depth,
+            role,
+        )
+
+    return model(c, stack_of)
+
+
+@family(
+    "switch_transformers",
+    "SwitchTransformersForConditionalGeneration",
+    names=NAMES | dict(encoder_sparse_period="encoder_sparse_step", decoder_sparse_period="decoder_sparse_step"),
+    defaults=T5
+    | dict(hidden_size=768, num_hidden_layers=12, num_decoder_layers=12, num_attention_heads=12)
+    | dict(num_sparse_encoder_layers=3, num_sparse_decoder_layers=3, num_experts=8, router_bias=False)
+    | dict(encoder_sparse_period=None, decoder_sparse_period=None),
+    fixed=dict(unstated_depth=12, can_untie=True, is_gated_act=False),
+    nullable=["num_decoder_layers"],
+    unused=[
+        "add_router_probs",
+        "expert_capacity",
+        "feed_forward_proj",
+        "is_gated_act",
+        "router_dtype",
+        "router_ignore_padding_tokens",
+        "router_type",
+        "router_z_loss_coef",
+    ],
+)
+def switch_transformers(c: Config) -> Block:
+    """T5 with experts, one of them active, in every n-th layer (SwitchTransformersForConditionalGeneration)."""
+
+    def stack_of(role: str, depth: int) -> Stack:
+        bank = Moe(
+            width=c.hidden_size,
+            expert=Mlp(width=c.hidden_size, hidden=c.d_ff, gated=False),
+            experts=c.num_experts,
+            top_k=1,
+            router_bias=c.router_bias,
+        )
+        sparse = switch_layers(c, role, depth)
+        return stack(
+            role,
+            [
+                layer(c, role, buckets=buckets(c) if i == 0 else 0, ffn=bank if has else None)
+                for i, has in enumerate(sparse)
+            ],
+        )
+
+    return model(c, stack_of)
+
+
+def switch_layers(c: Config, role: str, depth: int) -> list[bool]:
+    """Which layers have experts: with a step of n the second of each n, whatever number is asked for; see the class.
+
+    The step is derived from the numbers of layers, unless the file states it.
+    """
+    number, step = c.num_sparse_encoder_layers, c.encoder_sparse_period
+    if role == "decoder":
+        number, step = c.num_sparse_decoder_layers, c.decoder_sparse_period
+    if step is None:
+        step = depth // number if number > 0 else depth
+    return [step == 1 or (step > 0 and i % step == 1) for i in range(depth)]
+
+
+# -- parts -------------------------------------------------------------------------------------------------------
+
+
+def model(c: Config, stack_of: Callable[[str, int], Stack]) -> Block:
+    """One token table for encoder, decoder and head; the classes that need no decoder have none."""
+    tied_to = None if c.can_untie and not c.tie_word_embeddings else "shared"
+    table = Embedding(rows=c.vocab_size, width=c.hidden_size)
+    shared = Embedding(rows=c.vocab_size, width=c.hidden_size, tied_to=tied_to)
+    encoder = block(embed_tokens=shared, layers=stack_of("encoder", c.num_hidden_layers), norm=rms(c))
+    if c.head in ("encoder", "token_classification"):
+        head = classifier(c, transform=False) if c.head == "token_classification" else {}
+        return block(shared=table, encoder=encoder, **head)
+    # The class derives an unstated depth from num_layers alone, before it hears of num_hidden_layers.
+    symmetric = c.num_hidden_layers if c.key("num_hidden_layers") == "num_layers" else c.unstated_depth
+    depth = symmetric if c.num_decoder_layers is None else c.num_decoder_layers
+    decoder = block(embed_tokens=shared, layers=stack_of("decoder", depth), norm=rms(c))
+    return block(shared=table, encoder=encoder, decoder=decoder, **decoder_head(c))
+
+
+def decoder_head(c: Config) -> dict[str, Component]:
+    """The head of the classes that have a decoder."""
+    match c.head:
+        case "seq2seq_lm":
+            if not c.tie_word_embeddings and not c.can_untie:
+                c.doubts.append(
+                    f"{c.family}: tie_word_embeddings is false: the head is counted as a matrix of its own, as in "
+                    "published checkpoints and transformers 4; transformers 5 ties it by force and counts "
+                    f"{c.vocab_size * c.hidden_size:,} fewer"
+                )
+            return {"lm_head": lm_head(c, c.hidden_size, owner="shared")}
+        case "sequence_classification":
+            return classifier(c, transform=True)
+        case "question_answering":
+            return classifier(c, transform=False)
+        case "none":
+            return {}
+    raise unknown_head(c)
+
+
+def buckets(c: Config) -> int:
+    """How many distances the learned bias tells apart."""
+    return c.relative_attention_num_buckets  # type: ignore[no-any-return]
+
+
+def first_and_rest(first: Component, rest: Component, depth: int, role: str) -> Stack:
+    """Layers of which the first is different."""
+    return stack(role, [Run(1, first), Run(depth - 1, rest)])
+
+
+def layer(
+    c: Config,
+    role: str,
+    *,
+    buckets: int = 0,
+    window: int | None = None,
+    beside: Mapping[str, Component] | None = None,
+    ffn: Component | None = None,
+) -> Block:
+    """Attention, in a decoder cross attention, FFN; each behind its norm. `beside`: more parts of the attention."""
+    cross = {"cross_norm": rms(c), "cross_attn": attention(c, source="cross")} if role == "decoder" else {}
+    return block(
+        attn_norm=rms(c),
+        **(beside or {}),
+        attn=attention(c, buckets=buckets, window=window),
+        **cross,
+        ffn_norm=rms(c),
+        ffn=feed_forward(c) if ffn is None else ffn,
+    )
+
+
+def feed_forward(c: Config) -> Mlp:
+    """A plain or gated FFN, as feed_forward_proj says."""
+    gated = c.feed_forward_proj.startswith("gated-") if not c.says("is_gated_act") else c.is_gated_act
+    return Mlp(width=c.hidden_size, hidden=c.d_ff, gated=gated)
+
+
+def attention(c: Config, *, buckets: int = 0, window: int | None = None, source: Kind = "self") -> Attention:
+    """Multi-head attention with heads of d_kv channels, without biases."""
+    h = c.num_attention_heads
+    return Attention(
+        width=c.hidden_size,
+        heads=h,
+        kv_heads=h,
+        head_dim=c.head_dim,
+        position_buckets=buckets,
+        window=window,
+        source=source,
+    )
+
+
+# -- T5Gemma -----------------------------------------------------------------------------------------------------
+
+T5GEMMA = dict(
+    vocab_size=256000,
+    hidden_size=2304,
+    intermediate_size=9216,
+    num_hidden_layers=26,
+    num_attention_heads=8,
+    num_key_value_heads=4,
+    head_dim=256,
+    attention_bias=False,
+    sliding_window=4096,
+    layer_types=None,
+)
+T5GEMMA_SIDE = Reading(T5GEMMA, unused=["cross_attention_hidden_size"])
+T5GEMMA2_SIDE = Reading(T5GEMMA | dict(vocab_size=262208, sliding_window_pattern=6))
+
+
+def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width: int | None = None) -> Stack:
+    """Gemma's layers with a norm before and after each part; cross attention where `kv_width` is the encoder's."""
+    norm, bias = rms(side), side.attention_bias
+    per_head = Norm(width=side.head_dim) if qk_norm else None
+
+    def one(window: int | None) -> Block:
+        attn = gqa(side, qkv_bias=bias, out_bias=bias, q_norm=per_head, k_norm=per_head, window=window)
+        cross = attn.model_copy(update=dict(source="cross", window=None, kv_width=kv_width))
+        steps = {"attn": attn} | ({"cross_attn": cross} if kv_width else {}) | {"ffn": glu(side)}
+        return block(
+            **{
+                name: part
+                for key, step in steps.items()
+                for name, part in ((f"pre_{key}_norm", norm), (key, step), (f"post_{key}_norm", norm))
+            }
+        )
+
+    layers = {FULL: one(None), SLIDING: one(side.sliding_window)}
+    words = kinds(side, every(period, FULL, otherwise=SLIDING, layers=side.num_hidden_layers))
+    return stack(role, [layers[word] for word in words])
+
+
+def gemma_head(c: Config, side: Config, owner: str) -> dict[str, Component]:
+    """An LM head over the vocabulary of `side`, or a linear classifier."""
+    d = side.hidden_size
+    match c.head:
+        case "seq2seq_lm":
+            tied_to = owner if c.tie_word_embeddings else None
+            return {"lm_head": Linear(d_in=d, d_out=side.vocab_size, category="head", tied_to=tied_to)}
+        case "sequence_classification" | "token_classification":
+            return {"score": Linear(d_in=d, d_out=labels(c), bias=True, category="head")}
+        case "none" | "encoder":
+            return {}
+    raise unknown_head(c)
+
+
+@family(
+    "t5gemma",
+    "T5GemmaForConditionalGeneration",
+    defaults=dict(is_encoder_decoder=True, tie_word_embeddings=True),
+    unused=["classifier_dropout_rate", "vocab_size"],
+)
+def t5gemma(c: Config) -> Block:
+    """Gemma 2 as encoder and decoder, of sizes of their own (T5GemmaForConditionalGeneration)."""
+    one = c.section("encoder", T5GEMMA_SIDE, family="t5gemma")
+    table = Embedding(rows=one.vocab_size, width=one.hidden_size)
+    encoder = block(embed_tokens=table, layers=gemma_stack(one, "encoder", period=2, qk_norm=False), norm=rms(one))
+    two = c.section("decoder", T5GEMMA_SIDE, family="t5gemma")
+    if c.head == "encoder" or (c.head != "seq2seq_lm" and not c.is_encoder_decoder):
+        return block(encoder=encoder, **gemma_head(c, one, ""))
+    table = Embedding(rows=two.vocab_size, width=two.hidden_size)
+    layers = gemma_stack(two, "decoder", period=2, qk_norm=False, kv_width=one.hidden_size)
+    decoder = block(embed_tokens=table, layers=layers, norm=rms(two))
+    return block(encoder=encoder, decoder=decoder, **gemma_head(c, two, "decoder.embed_tokens"))
+
+
+@family(
+    "t5gemma2",
+    "T5Gemma2ForConditionalGeneration",
+    defaults=dict(tie_word_embeddings=True),
+    unused=["classifier_dropout_rate", "vocab_size", "image_token_index", "eoi_token_index"],
+)
+def t5gemma2(c: Config) -> Block:
+    """Gemma 3 as encoder and decoder; one attention for both kinds (T5Gemma2ForConditionalGeneration).
+
+    The text encoder and the decoder are counted, the vision tower is not.
+    """
+    outer = c.section("encoder", Reading({}, unused=["mm_tokens_per_image"]), family="t5gemma2")
+    one = outer.section("text_config", T5GEMMA2_SIDE, family="t5gemma2")
+    two = c.section("decoder", T5GEMMA2_SIDE, family="t5gemma2")
+    only_text(outer, "vision_config")
+    c.require(
+        (one.hidden_size, one.vocab_size) == (two.hidden_size, two.vocab_size),
+        "encoder and decoder must have the same hidden_size and vocab_size",
+    )
+    owner, end = "encoder.embed_tokens", Param(shape=(one.hidden_size,), category="embedding")
+    tied = c.tie_word_embeddings
+    table = Embedding(rows=one.vocab_size, width=one.hidden_size)
+    sides = {
+        role: gemma_stack(side, role, period=side.sliding_window_pattern, qk_norm=True)
+        for role, side in (("encoder", one), ("decoder", two))
+    }
+    encoder = block(embed_tokens=table, end_of_image=end, layers=sides["encoder"], norm=rms(one))
+    decoder = block(
+        embed_tokens=table.model_copy(update={"tied_to": owner if tied else None}),
+        end_of_image=None if tied else end,
+        layers=sides["decoder"],
+        norm=rms(two),
+    )
+    return block(encoder=encoder, decoder=decoder, **gemma_head(c, two, owner))

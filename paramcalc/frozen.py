@@ -1,0 +1,56 @@
+"""Value objects that cost nothing to declare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, dataclass_transform
+else:
+
+    def dataclass_transform(**_: Any) -> Any:
+        """Only type checkers read it, and typing has it from 3.11 on."""
+        return lambda cls: cls
+
+
+REQUIRED: Any = object()
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Frozen:
+    """Keyword-only, frozen fields, declared as in a dataclass (`width: int`, `bias: bool = False`); equal by value.
+
+    Not a dataclass in fact: that compiles six methods for each class at every start, which for the component classes
+    is more than the count itself takes. Raises TypeError for an unknown or missing field.
+    """
+
+    fields: ClassVar[Mapping[str, Any]] = {}  # name: default, or REQUIRED
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__.get("__annotations__", {})  # noqa: RUF063  (only the names are wanted, not the types)
+        cls.fields = {**cls.fields, **{name: cls.__dict__.get(name, REQUIRED) for name in own}}
+
+    def __init__(self, **values: Any) -> None:
+        given = {**self.fields, **values}
+        if len(given) != len(self.fields) or REQUIRED in given.values():
+            wrong = [name for name in given if name not in self.fields or given[name] is REQUIRED]
+            raise TypeError(f"{type(self).__name__}: unknown or missing fields: {', '.join(wrong)}")
+        self.__dict__.update(given)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be set")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        said = (f"{name}={value!r}" for name, value in self.__dict__.items() if value != self.fields[name])
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    def but(self, **changes: Any) -> Self:
+        """The same with other values in some fields."""
+        return type(self)(**{**self.__dict__, **changes})

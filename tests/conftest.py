@@ -1,0 +1,25 @@
+"""What several test files share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from paramcalc.cli import main
+
+ROOT = Path(__file__).parents[1]
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line as a shell would: `run("count", "x.json")` gives (exit code, stdout, stderr)."""
+
+    def call(*argv: str) -> tuple[int, str, str]:
+        code = main(list(argv))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call

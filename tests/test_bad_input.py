@@ -1,0 +1,288 @@
+"""Whatever is wrong with the input: exit code 2, two lines on stderr, nothing on stdout, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Run
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 100,
+    "torch_dtype": "bfloat16",
+}
+SMALL = {"model_type": "transformer", "d_model": 64, "n_layers": 2, "n_heads": 4, "d_ff": 96, "vocab_size": 100}
+
+
+def refused(run: Run, *argv: str) -> str:
+    """Run, check the manners of a refusal, and return the error line."""
+    code, out, err = run("count", *argv)
+    assert code == 2, err
+    assert out == ""
+    lines = err.splitlines()
+    assert lines[0].startswith("error: ")
+    assert len(lines) <= 2
+    assert all(line.startswith("hint: ") for line in lines[1:])
+    return lines[0]
+
+
+CONTENTS = [
+    ("", "is empty"),
+    ("   \n", "is empty"),
+    ("{", "not valid JSON"),
+    ("[1, 2]", "holds a list"),
+    ("NaN", "holds a single value, not the fields"),
+    ('"llama"', "holds a text"),
+    ("null", "holds empty"),
+    ('{"model_type": "llama", "model_type": "gpt2"}', "says 'model_type' twice"),
+    ('{"hidden_size": 64}', "no model_type"),
+    ('{"model_type": 5}', "model_type must be a word"),
+    ('{"architectures": [5]}', "architectures must be a list of class names"),
+    ('{"peft_type": "LORA", "r": 16}', "describes an adapter"),
+    ('{"tokenizer_class": "LlamaTokenizer", "added_tokens_decoder": {}}', "is a tokenizer's config"),
+    ('{"transformers_version": "5.0", "eos_token_id": 2}', "is a generation config"),
+    ("[" * 100_000, "not usable JSON"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    CONTENTS,
+    ids=range(len(CONTENTS)),
+)
+def test_files_that_are_no_configs(run: Run, tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(text)
+
+    assert problem in refused(run, str(path))
+
+
+YAMLS = {
+    "tag": ("model_type: !!python/object/apply:os.system [echo]", "not valid YAML"),
+    "duplicate": ("model_type: llama\nmodel_type: gpt2", "stands there twice"),
+    "list": ("- llama", "holds a list"),
+    "aliases": ("a: &a 1\nb: [" + ", ".join(["*a"] * 200) + "]", "more than 100 YAML aliases"),
+    "unclosed": ("a: [1", "not valid YAML"),
+    "number key": ("1: 2\nmodel_type: llama", "a key that is not a text"),
+    "bomb": (
+        "a: &a [x,x,x,x,x,x,x,x,x]\n"
+        + "".join(f"{chr(98 + i)}: &{chr(98 + i)} [" + ",".join([f"*{chr(97 + i)}"] * 12) + "]\n" for i in range(12)),
+        "more than 100 YAML aliases",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", YAMLS)
+def test_yaml_that_is_no_config(run: Run, tmp_path: Path, name: str) -> None:
+    text, problem = YAMLS[name]
+    path = tmp_path / "model.yaml"
+    path.write_text(text)
+
+    assert problem in refused(run, str(path))
+
+
+def write(tmp_path: Path, fields: dict[str, Any]) -> str:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(fields))
+    return str(path)
+
+
+FIELDS = {
+    "zero": ({"hidden_size": 0}, "hidden_size must be at least 1, not 0"),
+    "negative": ({"num_hidden_layers": -2}, "num_hidden_layers must be at least 1, not -2"),
+    "fraction": ({"hidden_size": 64.5}, "hidden_size must be a whole number, not 64.5"),
+    "absurd": ({"vocab_size": 10**30}, "more than 1,000,000,000 cannot be meant"),
+    "too deep": ({"num_hidden_layers": 10**7}, "more than 100,000 cannot be meant"),
+    "nan": ({"hidden_size": float("nan")}, "hidden_size must be a whole number, not nan"),
+    "infinite": ({"hidden_size": float("inf")}, "hidden_size must be a whole number, not inf"),
+    "text": ({"hidden_size": "large"}, "hidden_size must be a whole number, not 'large'"),
+    "auto": ({"vocab_size": "auto"}, "vocab_size must be a whole number, not 'auto'"),
+    "list": ({"hidden_size": [64]}, "hidden_size must be a whole number, not [64]"),
+    "flag": ({"attention_bias": "yes"}, "attention_bias must be true or false, not 'yes'"),
+    "heads": ({"num_attention_heads": 5}, "num_attention_heads (5) is not divisible by num_key_value_heads (2)"),
+    "width": (
+        {"num_attention_heads": 6},
+        "hidden_size (64) is not divisible by num_attention_heads (6)",
+    ),
+    "dtype": ({"torch_dtype": "float61"}, "unknown dtype 'float61'"),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_fields_that_cannot_be(run: Run, tmp_path: Path, name: str) -> None:
+    changes, problem = FIELDS[name]
+
+    assert problem in refused(run, write(tmp_path, LLAMA | changes))
+
+
+OWN_FIELDS = {
+    "missing": ({"d_model": None}, "d_model"),
+    "unknown": ({"d_modle": 5}, "d_modle is not a field of it"),
+    "zero": ({"n_heads": 0}, "n_heads"),
+    "text": ({"d_ff": "large"}, "d_ff"),
+    "fraction": ({"d_ff": 1.5}, "d_ff"),
+    "heads": ({"n_heads": 7}, "d_model (64) is not divisible by n_heads (7)"),
+    "kv heads": ({"n_kv_heads": 3}, "n_heads (4) is not divisible by n_kv_heads (3)"),
+    "depth": ({"layers": [{"repeat": 3}]}, "layers describes 3 layers, n_layers says 2"),
+    "top_k": ({"moe": {"experts": 2, "top_k": 3}}, "top_k (3) is more than experts (2)"),
+    "positions": ({"positions": "learned"}, "max_positions"),
+    "gated": ({"ffn": "gated", "d_ff": None}, "d_ff"),
+}
+
+
+@pytest.mark.parametrize("name", OWN_FIELDS)
+def test_own_fields_that_cannot_be(run: Run, tmp_path: Path, name: str) -> None:
+    changes, problem = OWN_FIELDS[name]
+
+    assert problem in refused(run, write(tmp_path, SMALL | changes))
+
+
+def test_a_missing_required_field_is_named(run: Run, tmp_path: Path) -> None:
+    without = {key: value for key, value in SMALL.items() if key != "d_model"}
+
+    assert "transformer: d_model is required and missing" in refused(run, write(tmp_path, without))
+
+
+def test_a_list_of_the_wrong_length_names_the_field(run: Run, tmp_path: Path) -> None:
+    fields = {"model_type": "gemma2", "num_hidden_layers": 3, "layer_types": ["full_attention"], "dtype": "bfloat16"}
+
+    assert "gemma2: layer_types has 1 entries for 3 layers" in refused(run, write(tmp_path, fields))
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"), [("llma", "did you mean 'llama'"), ("zzz", "`paramcalc families` lists all")]
+)
+def test_an_unknown_family_gets_suggestions(run: Run, tmp_path: Path, word: str, hint: str) -> None:
+    path = write(tmp_path, LLAMA | {"model_type": word})
+    code, out, err = run("count", path)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: unknown model_type '{word}' in {path}\nhint: ")
+    assert hint in err
+
+
+def test_places_without_a_model(run: Run, tmp_path: Path) -> None:
+    assert "no such file" in refused(run, str(tmp_path / "nothing.json"))
+    assert "no config.json in directory" in refused(run, str(tmp_path))
+    (tmp_path / "adapter_config.json").write_text("{}")
+    assert "describes an adapter" in refused(run, str(tmp_path))
+
+
+def test_a_sentence_transformers_folder_is_explained(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text("[]")
+
+    assert "sentence-transformers folder" in refused(run, str(tmp_path))
+
+
+def test_paths_with_spaces_and_unicode_are_fine(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "größe 7 B ✓"
+    folder.mkdir()
+    (folder / "config.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(LLAMA).encode())  # and a BOM
+
+    code, out, err = run("count", str(folder), "--json")
+
+    assert (code, err) == (0, "")
+    assert json.loads(out)["model"]["name"] == "größe 7 B ✓"
+
+
+def test_a_weight_file_is_not_a_config(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(bytes(range(256)))
+
+    assert "is not UTF-8 text" in refused(run, str(path))
+
+
+def test_a_file_of_many_megabytes_is_not_read(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    with path.open("wb") as file:
+        file.truncate(11 * 2**20)
+
+    assert "is larger than" in refused(run, str(path))
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_file(run: Run, tmp_path: Path) -> None:
+    path = Path(write(tmp_path, LLAMA))
+    path.chmod(0)
+
+    assert "not allowed to read" in refused(run, str(path))
+
+
+def test_a_device_is_not_a_config(run: Run) -> None:
+    assert "is not a regular file" in refused(run, "/dev/null")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["llama3-8", "../README", "..", "/etc/passwd", "a/b", "llama3-8b.yaml", "", "x\0y", "presets/llama3-8b.yaml"],
+)
+def test_preset_names_never_leave_the_folder(run: Run, name: str) -> None:
+    assert "no preset" in refused(run, "--preset", name)
+
+
+def test_a_preset_that_looks_like_a_path_is_explained(run: Run) -> None:
+    assert "that looks like a path" in refused(run, "--preset", "models/config.json")
+
+
+def test_a_misspelt_preset_gets_suggestions(run: Run) -> None:
+    code, _, err = run("count", "lama3-8b")
+
+    assert code == 2
+    assert "did you mean 'llama3-8b'" in err
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("hiden_size=5", "no such field"),
+        ("hidden_size", "no KEY=VALUE"),
+        ("=5", "no KEY=VALUE"),
+        ("text_config.hidden_size=5", "text_config is not a section"),
+        ("hidden_size=large", "must be a whole number"),
+        ("hidden_size=5.5", "must be a whole number"),
+    ],
+)
+def test_settings_that_cannot_be(run: Run, setting: str, problem: str) -> None:
+    assert problem in refused(run, "llama3-8b", "--set", setting)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [["--nonsense"], ["--format", "xml"], ["--depth", "x"], ["--depth", "0"], ["--as-family", "nothing"], []],
+    ids=str,
+)
+def test_usage_errors_have_the_same_manners(run: Run, argv: list[str]) -> None:
+    refused(run, *(["llama3-8b", *argv] if argv else []))
+
+
+def test_errors_are_json_too_where_json_was_asked_for(run: Run) -> None:
+    for argv in (["count", "nowhere.json", "--json"], ["count", "--json"], ["count", "gpt2", "--format=json", "--no"]):
+        code, out, err = run(*argv)
+
+        assert code == 2
+        assert json.loads(out)["error"]["exit_code"] == 2
+        assert json.loads(out)["error"]["message"] in err
+
+
+def test_an_output_that_cannot_be_written(run: Run, tmp_path: Path) -> None:
+    assert "cannot write" in refused(run, "gpt2", "--output", str(tmp_path / "no" / "such" / "file"))
+
+
+def test_a_closed_pipe_is_no_accident() -> None:
+    command = f"{sys.executable} -m paramcalc presets --json | head -c 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+
+    assert done.stdout == "[0\n"
+    assert done.stderr == ""

@@ -1,0 +1,262 @@
+"""The commands, as a shell sees them."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import paramcalc
+from paramcalc.version import __version__
+from tests.conftest import Run
+
+KEYS = [
+    "schema_version",
+    "version",
+    "model",
+    "warnings",
+    "parameters",
+    "components",
+    "layers",
+    "tied",
+    "weights",
+]
+
+
+def test_json_is_the_report_and_nothing_else(run: Run) -> None:
+    code, out, err = run("count", "--preset", "mixtral-8x7b", "--json")
+    report = json.loads(out)
+
+    assert (code, err) == (0, "")
+    assert list(report) == KEYS
+    assert report["version"] == __version__
+    assert report["model"] == {
+        "name": "mixtral-8x7b",
+        "family": "mixtral",
+        "architecture": "MixtralForCausalLM",
+        "source": "preset mixtral-8x7b",
+        "status": "exact",
+        "dtype": "bfloat16",
+    }
+    assert report["parameters"] == {
+        "total": 46_702_792_704,
+        "active": 12_879_925_248,
+        "active_without_input_embedding": 12_748_853_248,
+        "non_embedding": 46_440_648_704,
+        "buffers": 0,
+        "mtp": 0,
+    }
+    assert list(report["components"]) == ["embedding", "attention", "experts", "router", "norm", "head"]
+    assert sum(share["total"] for share in report["components"].values()) == 46_702_792_704
+    assert sum(share["active"] for share in report["components"].values()) == 12_879_925_248
+    assert report["layers"] == [
+        {
+            "stack": "decoder",
+            "repeat": 32,
+            "kind": "attention + 8 experts, 2 active",
+            "total": 1_451_270_144,
+            "active": 394_305_536,
+        }
+    ]
+    assert report["tied"] == []
+    assert report["weights"] == {"dtype": "bfloat16", "bytes": 93_405_585_408}
+
+
+@pytest.mark.parametrize("preset", ["llama3-8b", "deepseek-v3", "t5-base", "bart-base", "albert-base-v2", "jamba-v0.1"])
+def test_json_is_the_dump_of_the_report(run: Run, preset: str) -> None:
+    report = paramcalc.count(paramcalc.load(preset))
+
+    assert json.loads(run("count", preset, "--json")[1]) == report.model_dump(mode="json")
+    assert list(json.loads(run("count", preset, "--json")[1])["parameters"]) == list(
+        type(report.parameters).model_fields
+    )
+
+
+def test_several_models_are_a_list(run: Run) -> None:
+    code, out, _ = run("count", "gpt2", "--preset", "llama3-8b", "--json")
+
+    assert code == 0
+    assert [report["model"]["name"] for report in json.loads(out)] == ["gpt2", "llama3-8b"]
+
+
+def test_csv_and_markdown_have_one_row_per_model(run: Run) -> None:
+    _, csv, _ = run("count", "gpt2", "llama3-8b", "--format", "csv")
+    _, markdown, _ = run("count", "gpt2", "llama3-8b", "--format", "markdown")
+
+    assert csv.splitlines()[0].startswith("name,family,architecture,status,total,active,")
+    assert csv.splitlines()[1].startswith("gpt2,gpt2,GPT2LMHeadModel,exact,124439808,124439808,")
+    assert len(csv.splitlines()) == 3
+    assert markdown.splitlines()[2].startswith("| gpt2 | gpt2 | GPT2LMHeadModel | exact | 124,439,808 |")
+    assert len(markdown.splitlines()) == 4
+
+
+CONFIG = {
+    "model_type": "qwen2",
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 100,
+    "torch_dtype": "float16",
+}
+# by hand: embed and head 2 x 6400; per layer q 64x64+64, k and v 64x32+32, o 64x64, FFN 3x64x96, norms 2x64; norm 64
+QWEN_TOTAL = 12_800 + 3 * (4160 + 2 * 2080 + 4096 + 18_432 + 128) + 64
+
+
+@pytest.mark.parametrize("how", ["file", "directory", "yaml", "stdin", "yaml on stdin"])
+def test_every_way_to_give_a_model(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    (tmp_path / "model.yaml").write_text(yaml.safe_dump(CONFIG))
+    text = json.dumps(CONFIG) if how == "stdin" else yaml.safe_dump(CONFIG)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    source = {"file": str(tmp_path / "config.json"), "directory": str(tmp_path), "yaml": str(tmp_path / "model.yaml")}
+
+    code, out, err = run("count", source.get(how, "-"), "--json")
+
+    assert (code, err) == (0, "")
+    assert json.loads(out)["parameters"]["total"] == QWEN_TOTAL
+
+
+def test_settings_replace_fields_under_either_name(run: Run) -> None:
+    _, ours, _ = run("count", "gpt2", "--set", "num_hidden_layers=1", "--json")
+    _, theirs, _ = run("count", "gpt2", "--set", "n_layer=1", "--json")
+
+    assert json.loads(ours)["parameters"] == json.loads(theirs)["parameters"]
+    assert json.loads(ours)["parameters"]["total"] == 124_439_808 - 11 * 7_087_872
+
+
+def test_settings_reach_flags_words_and_nulls(run: Run) -> None:
+    _, out, _ = run("count", "llama3-8b", "--set", "tie_word_embeddings=true", "--set", "head_dim=null", "--json")
+
+    assert json.loads(out)["parameters"]["total"] == 8_030_261_248 - 128_256 * 4096
+
+
+def test_a_file_may_be_the_output(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+
+    assert run("count", "gpt2", "--json", "--output", str(target)) == (0, "", "")
+    assert json.loads(target.read_text())["parameters"]["total"] == 124_439_808
+
+
+def test_a_foreign_key_is_a_warning_and_strict_makes_it_an_answer(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG | {"use_per_layer_gate": True}))
+
+    code, out, err = run("count", str(path), "--json")
+    assert code == 0
+    assert err == "warning: qwen2: key 'use_per_layer_gate' was not used; the count may be incomplete\n"
+    assert json.loads(out)["model"]["status"] == "approximate"
+    assert json.loads(out)["warnings"] == [err.removeprefix("warning: ").strip()]
+
+    code, out, err = run("count", str(path), "--strict")
+    assert (code, out) == (1, "")
+    assert "use_per_layer_gate" in err
+
+
+def test_an_unknown_type_can_be_counted_as_another(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG | {"model_type": "brandnew"}))
+
+    code, out, err = run("count", str(path), "--as-family", "qwen2", "--json")
+
+    assert code == 0
+    assert json.loads(out)["parameters"]["total"] == QWEN_TOTAL
+    assert json.loads(out)["model"]["status"] == "approximate"
+    assert "brandnew is counted as if it were qwen2" in err
+
+
+def test_a_missing_dtype_is_assumed_aloud(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({key: value for key, value in CONFIG.items() if key != "torch_dtype"}))
+
+    _, out, err = run("count", str(path), "--json")
+
+    assert json.loads(out)["weights"] == {"dtype": "float32", "bytes": 4 * QWEN_TOTAL}
+    assert json.loads(out)["model"]["status"] == "exact"
+    assert err == "warning: qwen2: the config names no dtype; float32 is assumed for the bytes\n"
+
+
+def test_an_unknown_class_is_approximate(run: Run) -> None:
+    _, out, err = run("count", "llama3-8b", "--set", 'architectures=["LlamaForSomethingElse"]', "--json")
+
+    assert json.loads(out)["model"]["status"] == "approximate"
+    assert "class 'LlamaForSomethingElse' is not known; counted as LlamaForCausalLM" in err
+
+
+def test_a_known_class_with_an_unknown_type_is_approximate(run: Run) -> None:
+    _, out, err = run("count", "deepseek-v3", "--set", "model_type=kimi_k2", "--json")
+
+    assert json.loads(out)["parameters"]["total"] == 671_026_404_352
+    assert json.loads(out)["model"]["status"] == "approximate"
+    assert "counted as deepseek_v3, which architectures names" in err
+
+
+def test_presets_are_listed_with_total_active_and_source(run: Run) -> None:
+    code, out, err = run("presets", "list", "--json")
+    listed = {preset["name"]: preset for preset in json.loads(out)}
+
+    assert (code, err) == (0, "")
+    assert len(listed) >= 60
+    assert listed["mixtral-8x7b"]["active"] == 12_879_925_248
+    assert listed["llama3-8b"]["source"].startswith("https://")
+    assert run("presets", "--json")[1] == out
+
+
+def test_a_preset_is_shown_as_its_file(run: Run) -> None:
+    code, out, _ = run("presets", "show", "llama3-8b")
+
+    assert code == 0
+    assert yaml.safe_load(out)["num_hidden_layers"] == 32
+
+
+def test_families_are_listed_and_shown(run: Run) -> None:
+    code, out, _ = run("families", "--json")
+    listed = {family["name"]: family for family in json.loads(out)}
+
+    assert code == 0
+    assert listed["llama"]["architecture"] == "LlamaForCausalLM"
+    assert listed["llama"]["goldens"] > 20
+    assert listed["llama"]["verified_by"].startswith("transformers 5.")
+    _, out, _ = run("families", "gpt2", "--json")
+    assert {"name": "hidden_size", "key": "n_embd", "default": "768"} in json.loads(out)["fields"]
+
+
+def test_an_unknown_family_is_refused_with_suggestions(run: Run) -> None:
+    code, out, err = run("families", "lama")
+
+    assert (code, out) == (2, "")
+    assert "did you mean 'llama'" in err
+
+
+def test_schemas_describe_reports_and_models(run: Run) -> None:
+    code, out, _ = run("schema")
+    schemas = json.loads(out)
+
+    assert code == 0
+    assert list(schemas) == ["count", "explain", "presets", "families", "model"]
+    assert schemas["count"]["required"][-1] == "weights"
+    own, hugging_face = schemas["model"]["anyOf"]
+    assert own["properties"]["d_model"]["description"] == "width of the residual stream"
+    assert "llama" in hugging_face["properties"]["model_type"]["enum"]
+    assert json.loads(run("schema", "count")[1]) == schemas["count"]
+    assert run("schema", "cuont")[0] == 2
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version") == (0, f"paramcalc {__version__}\n", "")
+    for argv in (["--help"], ["count", "-h"], ["presets", "--help"], ["families", "--help"], ["schema", "--help"]):
+        code, out, err = run(*argv)
+        assert (code, err) == (0, "")
+        assert "Usage:" in out
+
+
+def test_without_a_command_there_is_help(run: Run) -> None:
+    code, out, err = run()
+
+    assert code == 2
+    assert "Usage:" in out + err

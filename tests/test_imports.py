@@ -1,0 +1,122 @@
+"""The layers import in one direction, and a count imports little."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+PACKAGE = ROOT / "paramcalc"
+
+
+def loaded_after(statement: str) -> set[str]:
+    """The names of all modules in a fresh interpreter after a statement."""
+    code = f"{statement}\nimport sys\nprint('\\n'.join(sys.modules))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+COUNT = "import paramcalc; paramcalc.count(paramcalc.load('llama3-8b'))"
+FIGURES = "figures(paramcalc.load('llama3-8b'))"
+RUN = "import paramcalc.cli; paramcalc.cli.main(['count', 'llama3-8b', '--json', '--output', '/dev/null'])"
+
+
+def test_the_library_loads_neither_rich_nor_typer() -> None:
+    assert not loaded_after(COUNT) & {"rich", "typer", "difflib"}
+
+
+def test_json_loads_no_rich() -> None:
+    assert not {name for name in loaded_after(RUN) if name.split(".")[0] == "rich"}
+
+
+def test_figures_need_no_schema_library() -> None:
+    assert "pydantic" not in loaded_after(f"from paramcalc.count import figures\nimport paramcalc\n{FIGURES}")
+
+
+def test_a_count_imports_the_recipes_of_one_kin() -> None:
+    modules = {path.stem for path in (PACKAGE / "families").glob("*.py")}
+    loaded = {name.removeprefix("paramcalc.families.") for name in loaded_after(COUNT)} & modules
+
+    assert loaded == {"registry", "skeletons", "heads", "llama"}
+
+
+def test_a_dense_decoder_loads_no_rare_components() -> None:
+    components = {path.stem for path in (PACKAGE / "components").glob("*.py")}
+    loaded = {name.removeprefix("paramcalc.components.") for name in loaded_after(COUNT)} & components
+
+    assert loaded == {"attention", "ffn"}
+
+
+def test_this_guard_can_fail() -> None:
+    assert "rich" in loaded_after("import rich.table")
+    assert "typer" in loaded_after("import typer")
+
+
+def imports(path: Path) -> set[str]:
+    """The paramcalc modules that a file imports, wherever in the file."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+def offenders(files: list[Path], *banned: str) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in files
+        for name in sorted(imports(path))
+        if any(name == ban or name.startswith(f"{ban}.") for ban in banned)
+    ]
+
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+RECIPES = [
+    path
+    for path in (PACKAGE / "families").glob("*.py")
+    if path.stem not in ("__init__", "registry", "skeletons", "heads", "multimodal")
+]
+HELPERS = {"registry", "skeletons", "heads", "multimodal"}
+
+
+def test_only_render_and_cli_import_rich_and_only_cli_imports_typer() -> None:
+    outside = [path for path in FILES if not {"render", "cli"} & set(path.parts)]
+
+    assert offenders(outside, "rich", "typer") == []
+    assert offenders([path for path in FILES if "render" in path.parts], "typer") == []
+
+
+def test_nobody_imports_the_command_line() -> None:
+    outside = [path for path in FILES if "cli" not in path.parts and path.name != "__main__.py"]
+
+    assert offenders(outside, "paramcalc.cli") == []
+
+
+@pytest.mark.parametrize("name", ["spec", "dims", "frozen", "components", "count", "outline", "explain", "report"])
+def test_the_engine_knows_neither_families_nor_configs(name: str) -> None:
+    files = [PACKAGE / f"{name}.py"] if (PACKAGE / f"{name}.py").exists() else sorted((PACKAGE / name).glob("*.py"))
+
+    assert files
+    assert offenders(files, "paramcalc.families", "paramcalc.config", "paramcalc.loading", "paramcalc.readers") == []
+
+
+def test_recipes_import_components_and_helpers_and_never_each_other() -> None:
+    others = {path.stem for path in RECIPES}
+    banned = [f"paramcalc.families.{name}" for name in others] + [
+        "paramcalc.count",
+        "paramcalc.loading",
+        "paramcalc.readers",
+        "paramcalc.render",
+    ]
+
+    assert offenders(RECIPES, *banned) == []
+
+
+def test_the_direction_guard_can_fail() -> None:
+    assert offenders([PACKAGE / "loading.py"], "paramcalc.families") != []

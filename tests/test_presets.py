@@ -1,0 +1,58 @@
+"""Every preset counts to what its publisher states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+import paramcalc
+from paramcalc import presets
+from paramcalc.presets import NAME
+from paramcalc.units import parse_count
+from tests.conftest import ROOT
+
+FILES = sorted((ROOT / "presets").glob("*.yaml"))
+FIGURES = [
+    (path.stem, key, figure)
+    for path in FILES
+    for key, figure in (yaml.safe_load(path.read_text()).get("published") or {}).items()
+]
+
+
+@pytest.mark.parametrize(("name", "key", "figure"), FIGURES, ids=[f"{name}-{key}" for name, key, _ in FIGURES])
+def test_published_figures(name: str, key: str, figure: Any) -> None:
+    counted = getattr(paramcalc.count(paramcalc.load(name)).parameters, key)
+
+    if isinstance(figure, int):
+        assert counted == figure
+    else:
+        low, high = parse_count(figure)
+        assert low <= counted <= high
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_presets_are_exact_and_say_where_they_come_from(path: Any) -> None:
+    fields = yaml.safe_load(path.read_text())
+    model = paramcalc.load(path.stem)
+
+    assert NAME.fullmatch(path.stem)
+    assert (model.info.status, model.warnings) == ("exact", ())
+    assert path.read_text().startswith("# ")
+    assert fields["model_type"] == "transformer" or fields["source"].startswith("https://")
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(presets.names()) == len(FILES) >= 60
+
+
+@pytest.mark.parametrize(
+    "name", ["llama3-8b", "gpt2-xl", "mixtral-8x7b", "deepseek-v3", "gpt-oss-20b", "tutorial-110m", "tutorial-moe"]
+)
+def test_stable_names(name: str) -> None:
+    assert name in presets.names()
+
+
+def test_names_are_found_in_any_case() -> None:
+    assert paramcalc.load("LLaMA3-8B").info.family == "llama"

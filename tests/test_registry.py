@@ -1,0 +1,109 @@
+"""The register of families is complete, tidy and indexed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paramcalc.config import Config
+from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
+from paramcalc.families.registry import Family, get, index, split_class
+from paramcalc.loading import load
+from tests.conftest import ROOT
+from tests.test_goldens import CASES, read
+
+NAMES = [name for name in index() if name != "transformer"]
+
+
+def test_the_index_is_up_to_date() -> None:
+    done = subprocess.run([sys.executable, "-m", "tests.index", "--check"], cwd=ROOT, check=False)
+
+    assert done.returncode == 0, "run: python -m tests.index"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_family_is_documented_and_verified(name: str) -> None:
+    family = get(name)
+
+    assert family.name == name
+    assert (family.recipe.__doc__ or "").splitlines()[0].rstrip().endswith((")", ").", ".")), "name the reference class"
+    kinds = [read(path)["kind"] for path in CASES if path.parent.name == name]
+    assert kinds, f"no goldens: python tests/goldens/make.py {name}, then python -m tests.index"
+    if read(next(path for path in CASES if path.parent.name == name)).get("transformers"):
+        assert "default" in kinds
+        assert kinds.count("odd") >= 3
+
+
+def test_every_golden_belongs_to_a_family() -> None:
+    assert {path.parent.name for path in CASES} <= set(index())
+
+
+def read_by_goldens(family: Family) -> set[str]:
+    """The fields that a family's recipe reads over all its goldens."""
+    seen: set[str] = set()
+    for path in (path for path in CASES if path.parent.name == family.name):
+        config = read(path)["config"]
+        architecture = (config.get("architectures") or [family.main_class])[0]
+        head = split_class(architecture)[1] or "lm"
+        view = Config(config, family.reading, family=family.name, origin="x", architecture=architecture, head=head)
+        family.recipe(view)
+        seen |= set(view._cache) | view._read
+    return seen
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_declared_default_is_read(name: str) -> None:
+    # A key with a default counts as known. One that the recipe never reads would be ignored in silence.
+    family = get(name)
+    known = {"vocab_size", "tie_word_embeddings"}  # declared for all
+
+    assert set(family.reading.defaults) - known <= read_by_goldens(family)
+
+
+def test_harmless_keys_are_sorted() -> None:
+    text = (ROOT / "paramcalc" / "config_keys.py").read_text()
+    for keys in (HARMLESS, HARMLESS_WHEN_OFF):
+        places = [text.index(f'"{key}"') for key in sorted(keys)]
+        assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "split"),
+    [
+        ("LlamaForCausalLM", ("Llama", "lm")),
+        ("GPT2LMHeadModel", ("GPT2", "lm")),
+        ("BertModel", ("Bert", "none")),
+        ("T5EncoderModel", ("T5", "encoder")),
+        ("LlamaForFun", ("LlamaForFun", None)),
+    ],
+)
+def test_classes_split_into_prefix_and_head(architecture: str, split: tuple[str, str | None]) -> None:
+    assert split_class(architecture) == split
+
+
+def test_a_model_without_goldens_would_not_be_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = index()["llama"]._replace(goldens=0)
+    monkeypatch.setitem(index(), "llama", entry)
+
+    model = load({"model_type": "llama", "dtype": "bfloat16"})
+
+    assert model.info.status == "approximate"
+    assert model.warnings == ("llama: this family has not been verified against a reference",)
+
+
+def test_presets_have_goldens_of_their_own() -> None:
+    goldens = {path.stem for path in CASES if read(path)["kind"] == "published"}
+    presets = {path.stem for path in (ROOT / "presets").glob("*.yaml")}
+
+    assert presets - goldens == {"tutorial-110m", "tutorial-moe"}
+
+
+def test_the_index_is_one_family_a_line() -> None:
+    lines = Path(ROOT / "paramcalc" / "families" / "index.json").read_text().splitlines()
+
+    assert len(lines) == len(index()) + 2
+    assert json.loads("{" + lines[1].rstrip(",") + "}")

@@ -1,0 +1,138 @@
+"""Tables as text, from fixed reports: exact strings, and columns that add up."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import paramcalc
+from paramcalc.outline import outline
+from paramcalc.render.pattern import pattern
+from paramcalc.render.table import count_table, draw, models_table
+from paramcalc.report import CountReport
+
+MOE = {
+    "model_type": "mixtral",
+    "architectures": ["MixtralForCausalLM"],
+    "_name_or_path": "tiny-moe",
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_local_experts": 4,
+    "num_experts_per_tok": 1,
+    "vocab_size": 1000,
+    "dtype": "bfloat16",
+}
+
+
+@pytest.fixture
+def report() -> CountReport:
+    return paramcalc.count(paramcalc.load(MOE))
+
+
+EXPECTED = """\
+tiny-moe  mixtral  MixtralForCausalLM  exact
+3 x [attention + 4 experts, 1 active]
+
+component   parameters               share    active
+───────────────────────────────────────────────────────────────────────────────
+embedding       64,000   64.00 K    16.5 %    64,000   ███████
+attention       36,864   36.86 K     9.5 %    36,864   ████
+experts        221,184   221.2 K    57.1 %    55,296   ████████████████████████
+router             768       768     0.2 %       768   ▏
+norm               448       448     0.1 %       448   ▏
+head            64,000   64.00 K    16.5 %    64,000   ███████
+
+total          387,264   387.3 K   100.0 %   221,376
+
+active                          221,376  221.4 K  what one token uses, both embeddings included
+active without input embedding  157,376  157.4 K  lookups left out
+non-embedding                   259,264  259.3 K  without embeddings and output head
+
+weights  bfloat16 756.4 KiB (774,528 bytes)
+         fp32 1.48 MiB  int8 378.2 KiB  int4 189.1 KiB
+"""
+
+
+def test_one_model_as_a_table(report: CountReport) -> None:
+    assert draw(count_table(report), width=None, color=False) == EXPECTED
+
+
+def test_the_column_adds_up_to_the_printed_total(report: CountReport) -> None:
+    text = draw(count_table(report), width=None, color=False)
+    rows = re.findall(r"^(\w[\w ]*?) +([\d,]+) +[\d.]+(?: K)? +[\d.<]+ %", text, re.MULTILINE)
+    figures = {name: int(number.replace(",", "")) for name, number in rows}
+
+    assert figures.pop("total") == sum(figures.values()) == report.parameters.total
+
+
+def test_the_tree_opens_to_the_asked_depth(report: CountReport) -> None:
+    tree = paramcalc.load(MOE).tree
+    text = draw(count_table(report, outline(tree, 5)), width=None, color=False)
+
+    assert re.search(r"^  3 x layer 0-2 +attention \+ 4 experts, 1 active ", text, re.MULTILINE)
+    assert re.search(r"^      q_proj +64 x 64 +12,288 ", text, re.MULTILINE)
+    assert [row.name for row in outline(tree, 1)] == ["embed_tokens", "layers", "norm", "lm_head"]
+    assert sum(row.total for row in outline(tree, 1)) == report.parameters.total
+    assert "4 x expert" in [row.name for row in outline(tree, 6)]
+
+
+def test_no_line_is_wider_than_the_terminal(report: CountReport) -> None:
+    for width in (44, 60, 80, 120):
+        text = draw(count_table(report, width=width), width=width, color=False)
+        assert max(map(len, text.splitlines())) <= width
+        assert "…" not in text
+        assert "387,264" in text
+
+
+def test_several_models_as_a_table(report: CountReport) -> None:
+    gpt2 = paramcalc.count(paramcalc.load("gpt2"))
+    lines = draw(models_table([report, gpt2], 400), width=None, color=False).splitlines()
+
+    assert lines[2].split() == [
+        "tiny-moe",
+        "mixtral",
+        "exact",
+        "387,264",
+        "387.3",
+        "K",
+        "221,376",
+        "259,264",
+        "bf16",
+        "756.4",
+        "KiB",
+    ]
+    assert lines[3].split()[:4] == ["gpt2", "gpt2", "exact", "124,439,808"]
+
+
+def test_color_is_there_only_when_asked_for(report: CountReport) -> None:
+    assert "\x1b[" not in draw(count_table(report), width=None, color=False)
+    assert "\x1b[" in draw(count_table(report), width=80, color=True)
+
+
+@pytest.mark.parametrize(
+    ("runs", "text"),
+    [
+        ([(32, "a")], "32 x [a]"),
+        ([(3, "a"), (58, "b")], "3 x [a]  58 x [b]"),
+        ([(5, "s"), (1, "f")] * 10 + [(2, "s")], "10 x (5 x [s]  1 x [f])  2 x [s]"),
+        ([(1, "s"), (1, "f")] * 12, "12 x (1 x [s]  1 x [f])"),
+        ([(2, "a"), (3, "a")], "5 x [a]"),
+        (
+            [(i, f"k{i}") for i in range(1, 10)],
+            "1 x [k1]  2 x [k2]  3 x [k3]  4 x [k4]  5 x [k5]  6 x [k6]  and 3 more runs",
+        ),
+    ],
+    ids=range(6),
+)
+def test_patterns_are_written_once(runs: list[tuple[int, str]], text: str) -> None:
+    assert pattern(runs) == text
+
+
+def test_deepseek_is_three_and_fifty_eight() -> None:
+    text = draw(count_table(paramcalc.count(paramcalc.load("deepseek-v3"))), width=None, color=False)
+
+    assert "3 x [attention + ffn]  58 x [attention + 256 experts, 8 active + 1 shared]" in text

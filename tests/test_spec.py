@@ -1,0 +1,193 @@
+"""Leaves, containers and the walk over a tree, with sizes that one can count in the head."""
+
+from __future__ import annotations
+
+import pytest
+
+from paramcalc.components import Attention, LatentAttention, Mamba, Mamba2, Mlp, Moe
+from paramcalc.spec import (
+    Category,
+    Component,
+    Conv1d,
+    Embedding,
+    Linear,
+    Norm,
+    Param,
+    Run,
+    Tie,
+    block,
+    claimed,
+    stack,
+)
+
+
+def total(component: Component) -> int:
+    return sum(w.elements * w.copies for w in component.weights() if w.role == "parameter")
+
+
+def by_category(component: Component) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for w in component.weights():
+        found[w.category] = found.get(w.category, 0) + w.elements * w.copies
+    return found
+
+
+@pytest.mark.parametrize(
+    ("leaf", "elements"),
+    [
+        (Linear(d_in=6, d_out=4), 24),
+        (Linear(d_in=6, d_out=4, bias=True), 28),
+        (Linear(d_in=6, d_out=4, bias=True, tied_to="embed"), 4),
+        (Embedding(rows=10, width=6), 60),
+        (Embedding(rows=10, width=6, tied_to="shared"), 0),
+        (Norm(width=6), 6),
+        (Norm(width=6, bias=True), 12),
+        (Norm(width=6, scale=False), 0),
+        (Norm(width=6, count=3), 18),
+        (Conv1d(channels=6, kernel=4), 30),
+        (Conv1d(channels=6, kernel=4, bias=False), 24),
+        (Param(shape=(2, 3, 5)), 30),
+        (Param(shape=(7,), buffer=True), 0),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Component) else None,
+)
+def test_leaves_know_their_shapes(leaf: Component, elements: int) -> None:
+    assert total(leaf) == elements
+
+
+WIDTH_6 = {"width": 6, "heads": 2, "head_dim": 5}
+
+
+@pytest.mark.parametrize(
+    ("part", "elements"),
+    [
+        (Attention(**WIDTH_6, kv_heads=1), 6 * 10 + 2 * 6 * 5 + 10 * 6),
+        (Attention(**WIDTH_6, kv_heads=2, q_bias=True, k_bias=True, v_bias=True, out_bias=True), 4 * 60 + 3 * 10 + 6),
+        (Attention(**WIDTH_6, kv_heads=2, sinks=True), 4 * 60 + 2),
+        (Attention(**WIDTH_6, kv_heads=2, position_buckets=3), 4 * 60 + 3 * 2),
+        (Attention(**WIDTH_6, kv_heads=1, q_norm=Norm(width=5), k_norm=Norm(width=5)), 180 + 10),
+        (
+            LatentAttention(width=6, heads=2, q_rank=3, kv_rank=4, nope_dim=5, rope_dim=2, value_dim=7),
+            6 * 3 + 3 + 3 * 2 * 7 + 6 * (4 + 2) + 4 + 4 * 2 * (5 + 7) + 2 * 7 * 6,
+        ),
+        (
+            LatentAttention(width=6, heads=2, q_rank=None, kv_rank=4, nope_dim=5, rope_dim=2, value_dim=7),
+            6 * 2 * 7 + 6 * (4 + 2) + 4 + 4 * 2 * (5 + 7) + 2 * 7 * 6,
+        ),
+        (Mlp(width=6, hidden=10, gated=False), 120),
+        (Mlp(width=6, hidden=10, gated=True), 180),
+        (Mlp(width=6, hidden=10, gated=True, bias=True), 180 + 26),
+        (
+            Mamba(width=6, inner=12, state=3, kernel=4, dt_rank=2),
+            6 * 24 + (12 * 4 + 12) + 12 * (2 + 6) + (2 * 12 + 12) + 12 * 3 + 12 + 12 * 6,
+        ),
+        (
+            Mamba2(width=6, inner=12, heads=3, head_dim=4, state=5, groups=1, kernel=4),
+            6 * (12 + 22 + 3) + (22 * 4 + 22) + 3 + 3 + 3 + 12 + 12 * 6,
+        ),
+    ],
+)
+def test_semantic_parts(part: Component, elements: int) -> None:
+    assert total(part) == elements
+
+
+def moe(**changes: object) -> Moe:
+    expert = Mlp(width=6, hidden=10, gated=True)
+    return Moe(**({"width": 6, "expert": expert, "experts": 4, "top_k": 2} | changes))
+
+
+def test_experts_are_counted_all_and_used_in_part() -> None:
+    weights = list(moe().weights())
+
+    assert sum(w.elements * w.copies for w in weights) == 4 * 180 + 24
+    assert sum(w.elements * w.active for w in weights) == 2 * 180 + 24
+
+
+def test_a_moe_says_what_is_what() -> None:
+    shared = Mlp(width=6, hidden=5, gated=True, category="shared_experts")
+
+    assert by_category(moe(shared=shared, shared_gate=True, router_bias=True)) == {
+        "router": 24 + 4,
+        "experts": 720,
+        "shared_experts": 90 + 6,
+    }
+
+
+def test_a_correction_is_a_buffer() -> None:
+    assert [(w.name, w.role) for w in moe(router_correction=True).weights()][:2] == [
+        ("router.gate.weight", "parameter"),
+        ("router.correction.value", "buffer"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "category"),
+    [
+        (None, "ffn", "ffn"),
+        ("attention", None, "attention"),
+        ("experts", "ffn", "experts"),
+        ("attention", "norm", "norm"),
+        ("vision", "norm", "vision"),
+        ("projector", "norm", "projector"),
+        (None, None, None),
+    ],
+)
+def test_the_outer_category_claims_what_is_inside(
+    outer: Category | None, inner: Category | None, category: Category | None
+) -> None:
+    assert claimed(outer, inner) == category
+
+
+def test_equal_neighbours_become_one_run() -> None:
+    a, b = block(norm=Norm(width=2)), block(norm=Norm(width=3))
+
+    runs = stack("decoder", [a, a, b, a, block(norm=Norm(width=2))]).runs
+
+    assert [(run.repeat, run.layer) for run in runs] == [(2, a), (1, b), (2, a)]
+
+
+def test_runs_are_joined_and_empty_ones_vanish() -> None:
+    a, b = block(norm=Norm(width=2)), block(norm=Norm(width=3))
+
+    runs = stack("decoder", [Run(0, b), Run(2, a), Run(3, a), a]).runs
+
+    assert [(run.repeat, run.layer) for run in runs] == [(6, a)]
+
+
+def test_equal_runs_one_by_one_are_all_there() -> None:
+    layer = block(norm=Norm(width=2))
+
+    assert stack("encoder", [Run(2, layer, passes=3)] * 3).runs == (Run(6, layer, passes=3),)
+
+
+def test_weights_have_full_paths_and_multiplied_copies() -> None:
+    tree = block(layers=stack("decoder", Run(3, block(ffn=moe()))))
+
+    weights = {w.name: (w.copies, w.active) for w in tree.weights()}
+
+    assert weights["layers.0-2.ffn.experts.expert.up_proj.weight"] == (12, 6)
+    assert weights["layers.0-2.ffn.router.gate.weight"] == (3, 3)
+
+
+def test_ties_name_both_ends() -> None:
+    head = Linear(d_in=2, d_out=9, tied_to="embed", category="head")
+
+    assert list(block(embed=Embedding(rows=9, width=2), head=head).all_ties()) == [Tie("head", "embed", "head")]
+
+
+def test_components_are_frozen_values() -> None:
+    norm = Norm(width=6)
+
+    assert norm == Norm(width=6, scale=True)
+    assert norm != Norm(width=7)
+    assert norm != Param(shape=(6,))
+    assert norm.but(bias=True) == Norm(width=6, bias=True)
+    assert repr(norm.but(bias=True)) == "Norm(width=6, bias=True)"
+    with pytest.raises(AttributeError, match="Norm is frozen"):
+        norm.width = 7  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("fields", [{}, {"width": 6, "wdith": 7}, {"widht": 6}], ids=str)
+def test_a_component_has_just_its_fields(fields: dict[str, int]) -> None:
+    with pytest.raises(TypeError, match="Norm: unknown or missing fields"):
+        Norm(**fields)

@@ -1,0 +1,66 @@
+"""Counts and bytes as people read and write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from paramcalc.dtypes import dtype
+from paramcalc.errors import ParamcalcError
+from paramcalc.units import human_bytes, human_count, parse_count, percent
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (999, "999"), (1000, "1.00 K"), (8_030_261_248, "8.03 B"), (124_439_808, "124.4 M"), (10**12, "1.00 T")],
+)
+def test_counts_are_decimal(number: int, text: str) -> None:
+    assert human_count(number) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(1023, "1,023 B"), (1024, "1.00 KiB"), (16_060_522_496, "14.96 GiB"), (2**40, "1.00 TiB")]
+)
+def test_bytes_are_binary_and_say_so(number: int, text: str) -> None:
+    assert human_bytes(number) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [(1, 3, "33.3 %"), (1536, 7_079_424, "0.02 %"), (1, 10**7, "<0.001 %"), (0, 5, "0.0 %"), (5, 5, "100.0 %")],
+)
+def test_shares_never_round_to_nothing(part: int, whole: int, text: str) -> None:
+    assert percent(part, whole) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("8030261248", 8_030_261_248, 8_030_261_248),
+        ("46.7B", 46_650_000_000, 46_750_000_000),
+        ("110M", 109_500_000, 110_500_000),
+        ("8,030,261,248", 8_030_261_248, 8_030_261_248),
+    ],
+)
+def test_a_published_figure_is_a_range(text: str, low: int, high: int) -> None:
+    assert parse_count(text) == (low, high)
+
+
+@pytest.mark.parametrize("text", ["", "B", "-3", "1.5.2B", "12 GB"])
+def test_other_texts_are_no_counts(text: str) -> None:
+    with pytest.raises(ParamcalcError, match="is not a count"):
+        parse_count(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "elements", "size"),
+    [("bfloat16", 3, 6), ("torch.float32", 3, 12), ("BF16", 1, 2), ("int8", 5, 5), ("int4", 5, 3), ("float64", 1, 8)],
+)
+def test_dtypes_count_bytes(name: str, elements: int, size: int) -> None:
+    assert dtype(name).bytes(elements) == size
+
+
+def test_an_unknown_dtype_names_the_nearest() -> None:
+    with pytest.raises(ParamcalcError, match="unknown dtype 'bfloat61'") as error:
+        dtype("bfloat61")
+
+    assert "bfloat16" in (error.value.hint or "")
