@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
+from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF, LEARNED_ACTIVATIONS
 from paramcalc.dims import Dim, named
 from paramcalc.errors import ConfigError
 
@@ -184,9 +184,19 @@ class Config:
         default = self._reading.defaults[name]
         value = self.raw(name)
         if value is None:
-            value = None if name in self._reading.nullable and self.says(name) else default
+            value = self._absent(name, default)
             return value if value is None else _symbolic(name, self.key(name), value)
         return _symbolic(name, self.key(name), self._checked(name, value, default))
+
+    def _absent(self, name: str, default: Any) -> Any:
+        """What null or nothing means: the class's default, unless null is a value of this field."""
+        if not self.says(name):
+            return default
+        if name in self._reading.nullable:
+            return None
+        if default is True:  # the class would see a false value, if it took null at all
+            self.doubts.append(f"{self.family}: {self._path}{self.key(name)} is null, taken for its default, true")
+        return default
 
     def key(self, name: str) -> str:
         """The key this file uses for a field: the family's own, or an alias if only that is there."""
@@ -215,7 +225,9 @@ class Config:
                 raise self.error(first, f"is {value!r}, but {other!r} says {rival!r}", hint="keep one of the two")
         return value
 
-    def section(self, name: str, reading: Reading, *, family: str | None = None) -> Config:
+    def section(
+        self, name: str, reading: Reading, *, family: str | None = None, head: str | None = None
+    ) -> Config:
         """A view of a nested mapping; what it leaves unread is reported under its path."""
         value = self.raw(name)
         if value is not None and not isinstance(value, Mapping):
@@ -226,7 +238,7 @@ class Config:
             family=family or self.family,
             origin=self.origin,
             architecture=self.architecture,
-            head=self.head,
+            head=head or self.head,
             path=f"{self._path}{name}.",
             root=self.root,
         )
@@ -311,7 +323,7 @@ class Config:
             and key not in self._reading.defaults
             and key not in self._reading.names.values()
             and value is not None
-            and key not in HARMLESS
+            and (key not in HARMLESS or (isinstance(value, str) and value in LEARNED_ACTIVATIONS))
             and key not in self._reading.unused
             and not (key in HARMLESS_WHEN_OFF and not value)
         ]

@@ -47,12 +47,19 @@ def read(source: Source) -> Document:
 
 
 def _is_path(text: str) -> bool:
-    return presets.looks_like_path(text) or Path(text).exists()
+    """A separator or an ending makes a path; so does whatever is there, unless a preset has the name of a mere folder."""
+    if presets.looks_like_path(text):
+        return True
+    try:
+        path = Path(text)
+        return path.is_file() or (path / "config.json").is_file() or (path.exists() and text not in presets.names())
+    except ValueError:  # a null byte
+        return False
 
 
 def read_preset(name: str) -> Document:
     """Read a preset that ships with paramcalc. Raises SourceError with the nearest names."""
-    return _parsed(presets.read(name), name, f"preset {name}", yaml=True)
+    return Document(presets.fields(name), name.lower(), f"preset {name.lower()}")
 
 
 def read_path(path: Path) -> Document:

@@ -1,21 +1,26 @@
-"""Write paramcalc/families/index.json: every family, its module, its class, and the goldens that verify it.
+"""Write what the package looks up at run time: the index of families, and the presets as JSON.
 
-    python tests/index.py [--check]
+    python -m tests.index [--check]
 
-Run it after adding a family or goldens. A count is `exact` only for families that have goldens here.
+Run it after adding a family, goldens or a preset. A count is `exact` only for families that have goldens here.
 """
 
 import json
 import pkgutil
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
+import yaml
+
 import paramcalc.families
 from paramcalc.families.registry import registered
+from paramcalc.yaml_loader import StrictLoader
 
 GOLDENS = Path(__file__).parent / "goldens"
-TARGET = Path(paramcalc.families.__file__).with_name("index.json")
+PACKAGE = Path(paramcalc.__file__).parent
+FAMILIES, PRESETS = PACKAGE / "families" / "index.json", PACKAGE / "presets.json"
 
 
 def goldens(name: str) -> dict[str, object]:
@@ -36,13 +41,21 @@ def index() -> dict[str, dict[str, object]]:
     return {name: entries[name] | goldens(name) for name in sorted(entries)}
 
 
-def text() -> str:
-    """The file: one family a line."""
-    lines = [f" {json.dumps(name)}: {json.dumps(entry)}" for name, entry in index().items()]
+def presets() -> dict[str, dict[str, object]]:
+    """The presets as their YAML files have them."""
+    files = sorted((PACKAGE.parent / "presets").glob("*.yaml"))
+    return {path.stem: yaml.load(path.read_text(), StrictLoader) for path in files}
+
+
+def text(entries: Mapping[str, object]) -> str:
+    """One entry a line, so that a change is a line."""
+    lines = [f" {json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 if __name__ == "__main__":
+    made = {FAMILIES: text(index()), PRESETS: text(presets())}
     if "--check" in sys.argv:
-        sys.exit(TARGET.read_text() != text())
-    TARGET.write_text(text())
+        sys.exit(any(path.read_text() != content for path, content in made.items()))
+    for path, content in made.items():
+        path.write_text(content)

@@ -144,6 +144,18 @@ def test_foreign_keys_are_reported_and_known_ones_are_not() -> None:
     assert c.unread() == ["gate_per_layer", "qkv_bias"]
 
 
+def test_an_activation_with_parameters_is_never_harmless() -> None:
+    assert view(hidden_act="silu").unread() == []
+    assert view(hidden_act="xielu").unread() == ["hidden_act"]
+
+
+def test_null_for_a_flag_that_is_on_by_default_is_a_doubt() -> None:
+    c = view(tied=None)
+
+    assert c.tied is True
+    assert c.doubts == ["x: tied is null, taken for its default, true"]
+
+
 def test_sections_report_under_their_path() -> None:
     c = view(text={"hidden_size": 5, "odd": 1})
     section = c.section("text", Reading({"hidden_size": 7}))

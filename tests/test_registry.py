@@ -91,7 +91,7 @@ def test_a_model_without_goldens_would_not_be_exact(monkeypatch: pytest.MonkeyPa
 
     model = load({"model_type": "llama", "dtype": "bfloat16"})
 
-    assert model.info.status == "approximate"
+    assert model.status == "approximate"
     assert model.warnings == ("llama: this family has not been verified against a reference",)
 
 

@@ -54,7 +54,7 @@ def show_preset(
     from paramcalc.catalog import preset_info
     from paramcalc.render.rows import preset_row
 
-    text = shipped.read(name).decode()
+    text = shipped.text(name)
     info = preset_info(name)
     Output(fmt, as_json, output).emit(
         answers=lambda: dumped([info]), rows=lambda: [preset_row(info)], table=lambda _: text

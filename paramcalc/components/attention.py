@@ -179,7 +179,7 @@ class ConvolvedAttention(Component):
             "late_v_proj": half,
             "depthwise_conv": Conv1d(channels=q + kv, kernel=self.kernels[0]),
             "head_conv": Conv1d(channels=q + kv, kernel=self.kernels[1], per_group=self.head_dim),
-            "temperature": Param(shape=(self.kv_heads,)),
+            "temperature": Param(shape=(self.kv_heads,), category="norm"),
             "o_proj": Linear(d_in=q, d_out=d, bias=self.bias),
         }
 

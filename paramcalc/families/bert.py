@@ -260,6 +260,7 @@ def generator(c: Config) -> Block:
 def convbert(c: Config) -> Block:
     """ELECTRA where half the heads are dynamic convolutions (ConvBertForMaskedLM, 2008.02496)."""
     d, g = c.hidden_size, c.num_groups
+    c.require(d % g == 0 == c.intermediate_size % g, f"num_groups ({g}) does not divide the widths of the FFN")
     ffn = Mlp(width=d, hidden=c.intermediate_size, gated=False, bias=True, groups=(g, g))
     layer = encoder_layer(c, attn=span_attention(c), ffn=ffn)
     return encoder(c, narrow(c, c.embedding_size), layer, electra_heads(c))

@@ -646,7 +646,9 @@ def neomme_heads(c: Config) -> dict[str, Component]:
 @family(
     "perceiver",
     "PerceiverForMaskedLM",
-    defaults=dict(vocab_size=262, num_latents=256, d_latents=1280, d_model=768, num_blocks=1, num_self_attends_per_block=26)
+    defaults=dict(
+        vocab_size=262, num_latents=256, d_latents=1280, d_model=768, num_blocks=1, num_self_attends_per_block=26
+    )
     | dict(num_self_attention_heads=8, num_cross_attention_heads=8, qk_channels=None, v_channels=None)
     | dict(cross_attention_shape_for_attention="kv", self_attention_widening_factor=1)
     | dict(cross_attention_widening_factor=1, max_position_embeddings=2048),

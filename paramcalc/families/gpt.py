@@ -208,13 +208,14 @@ FALCON = dict(
     tie_word_embeddings=True,
 )
 FALCON_NAMES = dict(n_embed="hidden_size")
+FALCON_FLAGS = ["new_decoder_architecture", "multi_query", "parallel_attn", "bias"]  # null is false
 # The first published files name the type after their training data.
 REFINED_WEB_NAMES = FALCON_NAMES | dict(
     num_hidden_layers="n_layer", num_attention_heads="n_head", num_kv_heads="n_head_kv"
 )
 
 
-@family("falcon", "FalconForCausalLM", names=FALCON_NAMES, defaults=FALCON, unused=["alibi"])
+@family("falcon", "FalconForCausalLM", names=FALCON_NAMES, defaults=FALCON, nullable=FALCON_FLAGS, unused=["alibi"])
 @family("RefinedWebModel", "RWForCausalLM", names=REFINED_WEB_NAMES, defaults=FALCON, unused=["alibi"])
 @family(
     "RefinedWeb",
@@ -228,7 +229,7 @@ def falcon(c: Config) -> Block:
 
     The new decoder architecture alone reads num_kv_heads; otherwise multi_query means a single key/value head.
     """
-    bias, norm = c.bias, layer_norm(c)
+    bias, norm = bool(c.bias), layer_norm(c)
     grouped, multi_query = c.new_decoder_architecture, c.multi_query
     kv = (c.num_kv_heads or c.num_attention_heads) if grouped else 1 if multi_query else c.num_attention_heads
     beside = c.num_ln_in_parallel_attn or (2 if grouped else 1)

@@ -445,6 +445,7 @@ def lfm2_moe(c: Config) -> Block:
         use_sandwich_norm=True,
         use_attention_gate=True,
     ),
+    nullable=["sliding_window"],
 )
 def lfm3(c: Config) -> Block:
     """LFM2 with sliding attention too, a gate per head, and norms on both sides of each part (Lfm3ForCausalLM)."""

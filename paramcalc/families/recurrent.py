@@ -200,6 +200,7 @@ def mamba2(c: Config, *, inner: int | None = None, out_bias: bool | None = None,
     "bamba",
     "BambaForCausalLM",
     defaults=BAMBA | dict(attn_layer_indices=None),
+    nullable=["num_key_value_heads"],
     unused=["attn_rotary_emb"],  # channels with rotary positions
 )
 def bamba(c: Config) -> Block:
@@ -213,7 +214,7 @@ def bamba(c: Config) -> Block:
     "falcon_h1",
     "FalconH1ForCausalLM",
     defaults=BAMBA | dict(mamba_d_ssm=1024, mamba_rms_norm=False, projectors_bias=False),
-    nullable=["mamba_d_ssm"],
+    nullable=["mamba_d_ssm", "num_key_value_heads"],
     unused=["mamba_use_mlp", "mlp_expansion_factor"],  # stand in published files
 )
 def falcon_h1(c: Config) -> Block:

@@ -107,7 +107,7 @@ def longt5(c: Config) -> Block:
     | dict(hidden_size=768, num_hidden_layers=12, num_decoder_layers=12, num_attention_heads=12)
     | dict(num_sparse_encoder_layers=3, num_sparse_decoder_layers=3, num_experts=8, router_bias=False)
     | dict(encoder_sparse_period=None, decoder_sparse_period=None),
-    fixed=dict(unstated_depth=12, can_untie=True, is_gated_act=False),
+    fixed=dict(unstated_depth=12, can_untie=True),
     nullable=["num_decoder_layers"],
     unused=[
         "add_router_probs",
@@ -124,9 +124,10 @@ def switch_transformers(c: Config) -> Block:
     """T5 with experts, one of them active, in every n-th layer (SwitchTransformersForConditionalGeneration)."""
 
     def stack_of(role: str, depth: int) -> Stack:
+        plain = Mlp(width=c.hidden_size, hidden=c.d_ff, gated=False)
         bank = Moe(
             width=c.hidden_size,
-            expert=Mlp(width=c.hidden_size, hidden=c.d_ff, gated=False),
+            expert=plain,
             experts=c.num_experts,
             top_k=1,
             router_bias=c.router_bias,
@@ -135,7 +136,7 @@ def switch_transformers(c: Config) -> Block:
         return stack(
             role,
             [
-                layer(c, role, buckets=buckets(c) if i == 0 else 0, ffn=bank if has else None)
+                layer(c, role, buckets=buckets(c) if i == 0 else 0, ffn=bank if has else plain)
                 for i, has in enumerate(sparse)
             ],
         )

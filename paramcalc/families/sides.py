@@ -1,0 +1,193 @@
+"""What encoder-decoders of BART's kind share: layers with LayerNorms, a side of them, and both sides joined.
+
+Everything here reads a Config and returns components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from paramcalc.components import Attention
+from paramcalc.components.attention import Kind
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.heads import classifier, lm_head, unknown_head
+from paramcalc.families.skeletons import layer_norm, mlp
+from paramcalc.spec import Block, Component, Conv1d, Embedding, Layers, Linear, Param, Run, block, stack
+
+NAMES = dict(hidden_size="d_model", num_attention_heads="encoder_attention_heads", num_hidden_layers="encoder_layers")
+
+BART = dict(
+    vocab_size=50265,
+    hidden_size=1024,
+    encoder_layers=12,
+    encoder_attention_heads=16,
+    encoder_ffn_dim=4096,
+    decoder_layers=12,
+    decoder_attention_heads=16,
+    decoder_ffn_dim=4096,
+    max_position_embeddings=1024,
+    tie_word_embeddings=True,
+)
+# Fields of the original implementations, which the classes fix.
+UNUSED = [
+    "add_bias_logits",
+    "add_cross_attention",
+    "add_final_layer_norm",
+    "do_blenderbot_90_layernorm",
+    "extra_pos_embeddings",
+    "force_bos_token_to_be_generated",
+    "layernorm_variant",
+    "normalize_before",
+    "normalize_embedding",
+    "static_position_embeddings",
+]
+
+
+class Form(NamedTuple):
+    """What sets BART's relatives apart."""
+
+    spare_rows: int | None = 2  # position rows beyond max_position_embeddings; None: positions are not stored
+    embed_norm: bool = True
+    pre_norm: bool = False  # norms before each part, and one after the last layer
+    bias: bool = True  # on q, k, v and o
+    key_bias: bool = True
+    ffn_bias: bool = True
+    cross: bool = True  # the decoder attends to the encoder
+    logits_bias: bool = True  # a persistent buffer beside the head
+    ties_decoder: bool = True  # the decoder-only class can tie its head
+
+
+# -- parts -------------------------------------------------------------------------------------------------------
+
+
+def sizes_of(c: Config, role: str) -> tuple[int, int, int]:
+    """Depth, heads and FFN width of one side."""
+    if role == "encoder":
+        return c.encoder_layers, c.encoder_attention_heads, c.encoder_ffn_dim
+    return c.decoder_layers, c.decoder_attention_heads, c.decoder_ffn_dim
+
+
+def attention(
+    c: Config,
+    role: str,
+    form: Form,
+    *,
+    source: Kind = "self",
+    kv_width: int | None = None,
+    inner: Component | None = None,
+) -> Attention:
+    """Multi-head attention whose heads cut the width into equal parts."""
+    d, (_, heads, _) = c.hidden_size, sizes_of(c, role)
+    c.require(d % heads == 0, f"{c.key('hidden_size')} ({d}) is not divisible by the {role}'s heads ({heads})")
+    return Attention(
+        width=d,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=named("d_h", d // heads, origin="d / h"),
+        q_bias=form.bias,
+        k_bias=form.bias and form.key_bias,
+        v_bias=form.bias,
+        out_bias=form.bias,
+        source=source,
+        kv_width=kv_width,
+        inner=inner,
+    )
+
+
+def layer(
+    c: Config,
+    role: str,
+    form: Form,
+    *,
+    attn: Component | None = None,
+    ffn: Component | None = None,
+    kv_width: int | None = None,
+) -> Block:
+    """Attention, in a decoder cross attention, FFN; each with its norm, after it or before."""
+    steps: dict[str, Component] = {"attn": attention(c, role, form) if attn is None else attn}
+    if role == "decoder" and form.cross:
+        steps["cross_attn"] = attention(c, role, form, source="cross", kv_width=kv_width)
+    steps["ffn"] = mlp(c, sizes_of(c, role)[2], bias=form.ffn_bias) if ffn is None else ffn
+    parts: dict[str, Component] = {}
+    for name, step in steps.items():
+        norm: dict[str, Component] = {f"{name}_norm": layer_norm(c)}
+        parts |= norm | {name: step} if form.pre_norm else {name: step} | norm
+    return block(**parts)
+
+
+def side(
+    c: Config,
+    role: str,
+    form: Form,
+    *,
+    layers: Layers | Component | None = None,
+    rows: int | None = None,
+    positions: int | None = None,
+    owner: str | None = "shared",
+    before: Mapping[str, Component] | None = None,
+) -> Block:
+    """One stack with what is before and after it: token table (`rows` long, or `owner`'s), positions, norms.
+
+    `layers` are all of them, or one that is repeated; `positions`: rows that max_position_embeddings does not state.
+    """
+    d, norm = c.hidden_size, layer_norm(c)
+    tied_to = owner if c.tie_word_embeddings and c.head != "lm" else None
+    stored = None if form.spare_rows is None else positions or c.max_position_embeddings + form.spare_rows
+    one = layer(c, role, form) if layers is None else layers
+    return block(
+        embed_tokens=Embedding(rows=rows or c.vocab_size, width=d, tied_to=tied_to),
+        positions=None if stored is None else Embedding(rows=stored, width=d),
+        embed_norm=norm if form.embed_norm else None,
+        **(before or {}),
+        layers=stack(role, Run(sizes_of(c, role)[0], one) if isinstance(one, Component) else one),
+        norm=norm if form.pre_norm else None,
+    )
+
+
+def head(c: Config, form: Form, *, owner: str = "shared", rows: int | None = None) -> dict[str, Component]:
+    """The LM head, perhaps with its persistent bias buffer, or a classifier."""
+    d: int = c.hidden_size
+    rows = rows or c.vocab_size
+    match c.head:
+        case "seq2seq_lm":
+            parts: dict[str, Component] = {"lm_head": lm_head(c, d, owner=owner, rows=rows)}
+            if form.logits_bias:
+                parts["final_logits_bias"] = Param(shape=(1, rows), buffer=True, category="head")
+            return parts
+        case "sequence_classification":
+            return classifier(c, transform=True)
+        case "question_answering":  # for which the class sets num_labels to 2
+            return {"qa_outputs": Linear(d_in=d, d_out=2, bias=True, category="head")}
+        case "none":
+            return {}
+    raise unknown_head(c)
+
+
+def joined(c: Config, form: Form, encoder: Component, decoder: Component) -> Block:
+    """Both sides around one token table and under one head, or the decoder alone with the head."""
+    if c.head == "lm":
+        alone = lm_head(c, c.hidden_size, owner="decoder.embed_tokens")
+        return block(
+            decoder=decoder, lm_head=alone if form.ties_decoder else alone.model_copy(update={"tied_to": None})
+        )
+    shared = Embedding(rows=c.vocab_size, width=c.hidden_size)
+    return block(shared=shared, encoder=encoder, decoder=decoder, **head(c, form))
+
+
+def model(c: Config, form: Form) -> Block:
+    """A relative that `form` describes completely."""
+    return joined(c, form, side(c, "encoder", form), side(c, "decoder", form))
+
+
+def spectrogram_encoder(c: Config, form: Form) -> Block:
+    """Two convolutions over mel channels, positions, layers, a norm."""
+    d = c.hidden_size
+    return block(
+        conv1=Conv1d(channels=d, kernel=3, per_group=c.num_mel_bins, category="embedding"),
+        conv2=Conv1d(channels=d, kernel=3, per_group=d, category="embedding"),
+        positions=Embedding(rows=c.max_source_positions, width=d),
+        layers=stack("encoder", Run(c.encoder_layers, layer(c, "encoder", form))),
+        norm=layer_norm(c),
+    )
