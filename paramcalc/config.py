@@ -90,6 +90,8 @@ MAY_BE_ZERO = frozenset(
     [
         "encoder_sparse_period",
         "decoder_sparse_period",
+        "num_sparse_encoder_layers",
+        "num_sparse_decoder_layers",
         "pad_token_id",
         "first_k_dense_replace",
         "n_shared_experts",

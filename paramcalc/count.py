@@ -99,9 +99,12 @@ def layer_runs(tree: Component) -> list[Figures]:
     """The layers of every stack, in order, run-length encoded; the figures are those of one layer."""
     runs = []
     for stack in tree.stacks():
-        for run in stack.runs:
-            weights = [w for w in run.layer.weights() if w.role == "parameter"]
-            kind = run.layer.label()
-            one = {"total": elements(weights), "active": active_elements(weights)}
-            runs.append({"stack": stack.role, "repeat": int(run.repeat), "kind": kind, **one})
+        one = {id(layer): layer_figures(layer) for _, layer, _ in stack.kinds()}
+        runs += [{"stack": stack.role, "repeat": int(run.repeat), **one[id(run.layer)]} for run in stack.runs]
     return runs
+
+
+def layer_figures(layer: Component) -> Figures:
+    """What one layer is and has."""
+    weights = [w for w in layer.weights() if w.role == "parameter"]
+    return {"kind": layer.label(), "total": elements(weights), "active": active_elements(weights)}

@@ -285,12 +285,28 @@ class Stack(Component):
             yield Part(str(start) if run.repeat == 1 else f"{start}-{last}", run.layer, run.repeat, run.repeat)
             start = last + 1
 
+    def kinds(self) -> Iterator[tuple[str, Component, int]]:
+        """(number of the first, layer, how many in all) for each distinct layer, however the layers alternate."""
+        found: dict[int, tuple[str, Component, int]] = {}
+        for name, layer, copies, _ in self.children():
+            first, _, so_far = found.get(id(layer), (name, layer, 0))
+            found[id(layer)] = first, layer, so_far + copies
+        return iter(found.values())
+
+    def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
+        """The tensors of each distinct layer once, under the number of its first run, with the copies of all."""
+        category = claimed(outer, self.category)
+        for first, layer, copies in self.kinds():
+            for w in layer.weights(f"{prefix}{first}.", category):
+                yield w._replace(copies=w.copies * copies, active=w.active * copies)
+
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
+        category = claimed(outer, self.category)
+        tied = {id(layer): ties for _, layer, _ in self.kinds() if (ties := list(layer.all_ties("", category)))}
         start = 0
-        for run in self.runs:  # each of its layers has ties of its own
-            ties = list(run.layer.all_ties("", claimed(outer, self.category)))
-            for i in range(start, start + run.repeat) if ties else ():
-                yield from (tie._replace(name=f"{prefix}{i}.{tie.name}") for tie in ties)
+        for run in self.runs if tied else ():  # each layer has ties of its own
+            for i in range(start, start + run.repeat):
+                yield from (tie._replace(name=f"{prefix}{i}.{tie.name}") for tie in tied.get(id(run.layer), ()))
             start += run.repeat
 
     def stacks(self) -> Iterator[Stack]:

@@ -13,6 +13,16 @@ ROOT = Path(__file__).parents[1]
 Run = Callable[..., tuple[int, str, str]]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seed", type=int, default=1, help="seed of the configs that `-m oracle` draws")
+
+
+@pytest.fixture(scope="session")
+def seed(pytestconfig: pytest.Config) -> int:
+    """The seed of random odd configs."""
+    return int(pytestconfig.getoption("seed"))
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command line as a shell would: `run("count", "x.json")` gives (exit code, stdout, stderr)."""

@@ -113,3 +113,10 @@ def test_ten_thousand_layers_are_one_run() -> None:
 
     assert len(list(deep.tree.weights())) == len(list(shallow.tree.weights()))
     assert paramcalc.count(deep).layers[0].repeat == 10_000
+
+
+def test_layers_that_alternate_are_counted_once_each() -> None:
+    shallow, deep = (paramcalc.load({"model_type": "gemma2", "num_hidden_layers": n}) for n in (4, 10_000))
+
+    assert len(list(deep.tree.weights())) == len(list(shallow.tree.weights()))
+    assert len(paramcalc.count(deep).layers) == 10_000

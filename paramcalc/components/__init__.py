@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Attention,
         ConvolvedAttention,
         ExpertAttention,
+        GroupedAttention,
         HashedAttention,
         LatentAttention,
     )
@@ -31,7 +32,14 @@ if TYPE_CHECKING:
     from paramcalc.components.sparse import CompressedAttention, Compressor, Indexer
 
 ROOMS = {
-    "attention": ("Attention", "ConvolvedAttention", "ExpertAttention", "HashedAttention", "LatentAttention"),
+    "attention": (
+        "Attention",
+        "ConvolvedAttention",
+        "ExpertAttention",
+        "GroupedAttention",
+        "HashedAttention",
+        "LatentAttention",
+    ),
     "ffn": ("Mlp", "Moe", "Router"),
     "linear_attention": (
         "GatedDeltaNet",
@@ -57,6 +65,7 @@ __all__ = [
     "ExpertAttention",
     "GatedDeltaNet",
     "GatedResidual",
+    "GroupedAttention",
     "HashedAttention",
     "HyperConnection",
     "Indexer",

@@ -8,7 +8,7 @@ from paramcalc.families.heads import lm_head, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.families.sides import BART, NAMES, UNUSED, Form, attention, head, joined, layer, model, side, sizes_of
 from paramcalc.families.skeletons import layer_norm, mlp
-from paramcalc.spec import Block, Component, Embedding, Linear, block
+from paramcalc.spec import Block, Embedding, Linear, block
 
 
 @family("bart", "BartForConditionalGeneration", names=NAMES, defaults=BART, unused=UNUSED)
@@ -170,8 +170,8 @@ def mvp(c: Config) -> Block:
 @family(
     "led",
     "LEDForConditionalGeneration",
-    names=NAMES | dict(max_position_embeddings="max_decoder_position_embeddings"),
-    defaults=BART | dict(max_encoder_position_embeddings=16384),
+    names=NAMES,
+    defaults=BART | dict(max_encoder_position_embeddings=16384, max_decoder_position_embeddings=1024),
     unused=[*UNUSED, "attention_window"],
 )
 def led(c: Config) -> Block:
@@ -180,7 +180,7 @@ def led(c: Config) -> Block:
     attn = attention(c, "encoder", form, inner=block(global_q=full, global_k=full, global_v=full))
     one = layer(c, "encoder", form, attn=attn)
     encoder = side(c, "encoder", form, layers=one, positions=c.max_encoder_position_embeddings)
-    return joined(c, form, encoder, side(c, "decoder", form))
+    return joined(c, form, encoder, side(c, "decoder", form, positions=c.max_decoder_position_embeddings))
 
 
 @family(

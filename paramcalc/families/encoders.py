@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Attention, Mlp
-from paramcalc.components.attention import GroupedAttention
+from paramcalc.components import Attention, GroupedAttention, Mlp
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.heads import (
@@ -321,12 +320,12 @@ DEBERTA = (
 def deberta(c: Config) -> Block:
     """BERT with attention to content and relative position apart (DebertaForMaskedLM, 2006.03654)."""
     d, h, words = c.hidden_size, c.num_attention_heads, position_words(c)
-    mixing = Linear(d_in=h, d_out=h)
+    mixing, talking = Linear(d_in=h, d_out=h), c.raw("talking_head")  # any value but a false one counts as true
     positions = block(
         pos_proj=Linear(d_in=d, d_out=d) if "c2p" in words else None,
         pos_q_proj=Linear(d_in=d, d_out=d, bias=True) if "p2c" in words else None,
-        logits_mixing=mixing if c.talking_head else None,
-        weights_mixing=mixing if c.talking_head else None,
+        logits_mixing=mixing if talking else None,
+        weights_mixing=mixing if talking else None,
     )
     attn = mha(c, inner=positions if positions.items else None).model_copy(update=dict(k_bias=False))
     rows = if_positive(c, "max_relative_positions") or c.max_position_embeddings
@@ -397,9 +396,13 @@ def position_words(c: Config) -> list[str]:
 
 
 def if_positive(c: Config, name: str) -> int | None:
-    """A size, or None where the file says -1 or 0, or nothing."""
+    """A size, or None where the file says nothing, or less than one."""
     value = c.raw(name)
-    return None if value in (None, -1, 0) else named(name, c.whole(name, value), origin=c.key(name))
+    return (
+        None
+        if value is None or (type(value) is int and value < 1)
+        else named(name, c.whole(name, value), origin=c.key(name))
+    )
 
 
 # -- proteins ----------------------------------------------------------------------------------------------------
@@ -418,8 +421,7 @@ def esm(c: Config) -> Block:
     """Pre-norm encoder for proteins that can tell contacts from its attention maps (EsmForMaskedLM)."""
     if c.vocab_size is None:
         raise c.missing("vocab_size")
-    d, kind = c.hidden_size, c.position_embedding_type
-    c.require(kind in ("absolute", "rotary"), f"position_embedding_type {kind!r} is not known", "absolute or rotary")
+    d, kind = c.hidden_size, c.position_embedding_type  # the class gives any other kind no positions at all
     before = embeddings(c, d, rows=None if kind == "absolute" else 0, types=False, norm=c.emb_layer_norm_before)
     if kind == "rotary":
         before["rotary"] = Param(shape=(((c.head_dim or equal_heads(c)) + 1) // 2,), buffer=True)

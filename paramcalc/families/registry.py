@@ -164,7 +164,11 @@ def find(model_type: str | None, architecture: str | None, origin: str) -> Famil
         return get(model_type)
     if architecture:
         prefix, head = split_class(architecture)
-        ranked = sorted(index().items(), key=lambda item: item[1].main_class != architecture)
+        # Several types may share a class; the one that bears its name comes first.
+        ranked = sorted(
+            index().items(),
+            key=lambda item: (item[1].main_class != architecture, item[0].replace("_", "") != prefix.lower()),
+        )
         for name, entry in ranked:
             if head and split_class(entry.main_class)[0] == prefix:
                 return get(name)

@@ -11,23 +11,32 @@ from paramcalc.families.heads import decoder_head, labels, lm_head, unknown_head
 from paramcalc.families.multimodal import only_text
 from paramcalc.families.registry import family, get
 from paramcalc.families.sides import BART, NAMES, UNUSED, Form, layer, side, spectrogram_encoder
-from paramcalc.families.skeletons import causal_lm, glu, gqa, layer_norm, pre_norm, rms
+from paramcalc.families.skeletons import causal_lm, glu, gqa, layer_norm, pre_norm, rms, sizes
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 
 # -- Whisper -----------------------------------------------------------------------------------------------------
 
+SPEC_AUGMENT = [
+    "apply_spec_augment",
+    "mask_feature_length",
+    "mask_feature_min_masks",
+    "mask_feature_prob",
+    "mask_time_length",
+    "mask_time_min_masks",
+    "mask_time_prob",
+]
 WHISPER = Form(spare_rows=0, embed_norm=False, pre_norm=True, key_bias=False)
 
 
 @family(
     "whisper",
     "WhisperForConditionalGeneration",
-    names=NAMES | dict(num_key_value_heads="encoder_attention_heads", max_position_embeddings="max_target_positions"),
+    names=NAMES | dict(num_key_value_heads="encoder_attention_heads"),
     defaults=BART
     | dict(vocab_size=51865, hidden_size=384, encoder_layers=4, encoder_attention_heads=6, encoder_ffn_dim=1536)
-    | dict(decoder_layers=4, decoder_attention_heads=6, decoder_ffn_dim=1536, max_position_embeddings=448)
+    | dict(decoder_layers=4, decoder_attention_heads=6, decoder_ffn_dim=1536, max_target_positions=448)
     | dict(num_mel_bins=80, max_source_positions=1500, classifier_proj_size=256, use_weighted_layer_sum=False),
-    unused=[*UNUSED, "median_filter_width"],
+    unused=[*UNUSED, *SPEC_AUGMENT, "forced_decoder_ids", "median_filter_width"],
 )
 def whisper(c: Config) -> Block:
     """Pre-norm encoder over a spectrogram, decoder over text; keys have no bias (WhisperForConditionalGeneration)."""
@@ -37,7 +46,7 @@ def whisper(c: Config) -> Block:
         raise unknown_head(c)
     return block(
         encoder=None if c.head == "lm" else spectrogram_encoder(c, WHISPER),
-        decoder=side(c, "decoder", WHISPER, owner=None),
+        decoder=side(c, "decoder", WHISPER, owner=None, positions=c.max_target_positions),
         lm_head=None if c.head == "none" else lm_head(c, c.hidden_size, owner="decoder.embed_tokens"),
     )
 
@@ -131,14 +140,14 @@ SEAMLESS_SPEECH = """
     position_embeddings_type resblock_dilation_sizes resblock_kernel_sizes right_max_position_embeddings
     sampling_rate speech_encoder_attention_heads speech_encoder_chunk_size speech_encoder_dropout
     speech_encoder_hidden_act speech_encoder_intermediate_size speech_encoder_layerdrop speech_encoder_layers
-    speech_encoder_left_chunk_num spkr_embed_dim t2u_bos_token_id t2u_decoder_attention_heads t2u_decoder_ffn_dim
-    t2u_decoder_layers t2u_decoder_start_token_id t2u_encoder_attention_heads t2u_encoder_ffn_dim t2u_encoder_layers
-    t2u_eos_token_id t2u_max_new_tokens t2u_max_position_embeddings t2u_pad_token_id
-    t2u_variance_pred_dropout t2u_variance_predictor_embed_dim t2u_variance_predictor_hidden_dim
-    t2u_variance_predictor_kernel_size t2u_vocab_size unit_embed_dim unit_hifi_gan_vocab_size upsample_initial_channel
-    upsample_kernel_sizes upsample_rates var_pred_dropout variance_predictor_kernel_size vocoder_num_langs
-    vocoder_num_spkrs vocoder_offset
-""".split()
+    speech_encoder_left_chunk_num spkr_embed_dim t2u_bos_token_id t2u_decoder_attention_heads
+    t2u_decoder_ffn_dim t2u_decoder_layers t2u_decoder_start_token_id t2u_encoder_attention_heads
+    t2u_encoder_ffn_dim t2u_encoder_layers t2u_eos_token_id t2u_max_new_tokens t2u_max_position_embeddings
+    t2u_pad_token_id t2u_variance_pred_dropout t2u_variance_predictor_embed_dim
+    t2u_variance_predictor_hidden_dim t2u_variance_predictor_kernel_size t2u_vocab_size unit_embed_dim
+    unit_hifi_gan_vocab_size upsample_initial_channel upsample_kernel_sizes upsample_rates var_pred_dropout
+    variance_predictor_kernel_size vocoder_num_langs vocoder_num_spkrs vocoder_offset
+""".split()  # noqa: SIM905 - readable as a paragraph
 
 
 @family(
@@ -201,11 +210,11 @@ def moshi(c: Config) -> Block:
 
 
 def text_model(
-    c: Config, kind: str, sizes: Mapping[str, Any], *, tied: bool, completes: bool = False
+    c: Config, kind: str, ours: Mapping[str, Any], *, tied: bool, completes: bool = False
 ) -> tuple[Component, int]:
     """The language model of text_config and its width.
 
-    `kind` and `sizes` hold where there is no section; `sizes` also for what a section omits where the class
+    `kind` and `ours` hold where there is no section; `ours` also for what a section omits where the class
     `completes` it.
     """
     if c.head not in ("seq2seq_lm", "none"):
@@ -214,7 +223,7 @@ def text_model(
     text = get(stated)
     defaults = dict(text.reading.defaults)
     if completes or not c.says("text_config"):
-        defaults |= sizes
+        defaults |= ours
     reading = text.reading._replace(defaults=defaults, fixed={**text.reading.fixed, "tie_word_embeddings": tied})
     section = c.section("text_config", reading, family=stated)
     return text.recipe(section), section.hidden_size
@@ -236,9 +245,9 @@ AUDIO_NAMES = dict(
 )
 
 
-def audio_tower(c: Config, names: Mapping[str, str], *kinds: str, **sizes: int) -> tuple[Block, Config]:
+def audio_tower(c: Config, names: Mapping[str, str], *kinds: str, **ours: int) -> tuple[Block, Config]:
     """Whisper's encoder, from audio_config; `kinds`: the model types it may have."""
-    section = c.section("audio_config", Reading(AUDIO | sizes, names=names, unused=["vocab_size"]))
+    section = c.section("audio_config", Reading(AUDIO | ours, names=names, unused=["vocab_size"]))
     kind = section.raw("model_type") or kinds[0]
     c.require(kind in kinds, f"audio_config is a {kind}", "only Whisper's encoder can be counted here")
     return block("other", **spectrogram_encoder(section, WHISPER).items), section
@@ -255,7 +264,12 @@ def two_layers(d_in: int, d: int, *, bias: bool, norm: bool = False) -> Block:
 
 
 @family("audioflamingo3", "AudioFlamingo3ForConditionalGeneration", defaults=dict(projector_bias=True))
-@family("musicflamingo", "MusicFlamingoForConditionalGeneration", defaults=dict(projector_bias=True))
+@family(
+    "musicflamingo",
+    "MusicFlamingoForConditionalGeneration",
+    defaults=dict(projector_bias=True),
+    unused=["audio_frame_step", "head_dim"],
+)
 def audioflamingo3(c: Config) -> Block:
     """Whisper's encoder, two matrices, and a language model (AudioFlamingo3ForConditionalGeneration)."""
     tower, audio = audio_tower(c, AUDIO_NAMES, "audioflamingo3_encoder", "musicflamingo_encoder")
@@ -293,6 +307,14 @@ def voxtral(c: Config) -> Block:
     return block(audio_tower=tower, projector=projector, **text.parts())
 
 
+MOSS_AUDIO = dict(
+    hidden_size=1024, encoder_layers=24, encoder_attention_heads=16, encoder_ffn_dim=4096, num_mel_bins=80
+)
+MOSS_TEXT = dict(
+    hidden_size=1024, intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8
+)
+
+
 @family(
     "moss_transcribe_diarize",
     "MossTranscribeDiarizeForConditionalGeneration",
@@ -301,16 +323,8 @@ def voxtral(c: Config) -> Block:
 )
 def moss_transcribe_diarize(c: Config) -> Block:
     """Whisper's encoder, a projector over merged frames, and Qwen3 (MossTranscribeDiarizeForConditionalGeneration)."""
-    sizes = dict(hidden_size=1024, encoder_layers=24, encoder_attention_heads=16, encoder_ffn_dim=4096, num_mel_bins=80)
-    tower, audio = audio_tower(c, AUDIO_NAMES, "moss_transcribe_diarize_audio", **sizes)
-    text_sizes = dict(
-        hidden_size=1024,
-        intermediate_size=3072,
-        num_hidden_layers=28,
-        num_attention_heads=16,
-        num_key_value_heads=8,
-    )
-    text, width = text_model(c, "qwen3", text_sizes, tied=c.tie_word_embeddings)
+    tower, audio = audio_tower(c, AUDIO_NAMES, "moss_transcribe_diarize_audio", **MOSS_AUDIO)
+    text, width = text_model(c, "qwen3", MOSS_TEXT, tied=c.tie_word_embeddings)
     projector = two_layers(audio.hidden_size * c.audio_merge_size, width, bias=c.projector_bias, norm=True)
     return block(audio_tower=tower, projector=projector, **text.parts())
 
@@ -320,82 +334,96 @@ class Heard(NamedTuple):
 
     kind: str
     sizes: Mapping[str, Any] = {}
-    completes: bool = False
-    can_tie: bool = True
+    completes: bool = False  # the class adds the sizes to a section that omits them
     towers: tuple[str, ...] = ("audio_config",)
 
 
-HEARD = {
-    "glmasr": Heard(
-        "llama",
-        dict(vocab_size=59264, hidden_size=2048, intermediate_size=6144, num_hidden_layers=28)
-        | dict(num_attention_heads=16, num_key_value_heads=4),
-        completes=True,
-    ),
-    "granite_speech": Heard("granite", towers=("encoder_config", "projector_config")),
-    "granite_speech_plus": Heard("granite", towers=("encoder_config", "projector_config")),
-    "nemo_speechlm": Heard(
-        "nemotron_h",
-        dict(hidden_size=2688, intermediate_size=1856, mamba_num_heads=64, moe_intermediate_size=1856)
-        | dict(moe_shared_expert_intermediate_size=3712, n_routed_experts=128, num_experts_per_tok=6)
-        | dict(num_key_value_heads=2),
-        can_tie=False,
-        towers=("audio_config", "word_timestamp_config"),
-    ),
-    "omniasr": Heard(
-        "llama",
-        dict(vocab_size=11984, hidden_size=4096, intermediate_size=2816, num_hidden_layers=12)
-        | dict(num_attention_heads=8, num_key_value_heads=8),
-        can_tie=False,
-    ),
-    "qwen3_asr": Heard(
-        "qwen3",
-        dict(hidden_size=2048, intermediate_size=6144, num_hidden_layers=28, num_attention_heads=16)
-        | dict(num_key_value_heads=8, head_dim=128),
-    ),
-    "vibevoice_asr": Heard(
-        "qwen2",
-        can_tie=False,
-        towers=("acoustic_tokenizer_encoder_config", "semantic_tokenizer_encoder_config"),
-    ),
-    "voxtral_realtime": Heard(
-        "voxtral_realtime_text",
-        VOXTRAL | dict(intermediate_size=9216, num_hidden_layers=26, num_attention_heads=32, sliding_window=8192),
-        completes=True,
-    ),
-    "got_ocr2": Heard(
-        "qwen2",
-        dict(vocab_size=151860, hidden_size=1024, intermediate_size=2816, num_hidden_layers=24)
-        | dict(num_attention_heads=16, num_key_value_heads=16),
-        towers=("vision_config",),
-    ),
-}
-
-
 TIES = dict(tie_word_embeddings=True)
-GRANITE_SPEECH = ["audio_token_index", "downsample_rate", "has_lora_adapter", "window_size"]
+GRANITE_TOWERS = ("encoder_config", "projector_config")
+GRANITE_UNUSED = ["audio_token_index", "downsample_rate", "has_lora_adapter", "window_size"]
 
 
-@family("glmasr", "GlmAsrForConditionalGeneration", defaults=TIES)
-@family("granite_speech", "GraniteSpeechForConditionalGeneration", defaults=TIES, unused=GRANITE_SPEECH)
-@family("granite_speech_plus", "GraniteSpeechPlusForConditionalGeneration", defaults=TIES, unused=GRANITE_SPEECH)
-@family("nemo_speechlm", "Nemotron3_5TranscribeForConditionalGeneration", defaults={})
-@family("omniasr", "OmniASRForConditionalGeneration", defaults={})
-@family("qwen3_asr", "Qwen3ASRForConditionalGeneration", defaults=TIES, unused=["token_classification_bias"])
-@family("vibevoice_asr", "VibeVoiceAsrForConditionalGeneration", defaults={}, unused=["acoustic_tokenizer_chunk_size"])
+@family(
+    "glmasr",
+    "GlmAsrForConditionalGeneration",
+    defaults=TIES,
+    fixed=dict(language=Heard("llama", sizes(59264, 2048, 6144, 28, 16, 4), completes=True)),
+)
+@family(
+    "granite_speech",
+    "GraniteSpeechForConditionalGeneration",
+    defaults=TIES,
+    fixed=dict(language=Heard("granite", towers=GRANITE_TOWERS)),
+    unused=GRANITE_UNUSED,
+)
+@family(
+    "granite_speech_plus",
+    "GraniteSpeechPlusForConditionalGeneration",
+    defaults=TIES,
+    fixed=dict(language=Heard("granite", towers=GRANITE_TOWERS)),
+    unused=GRANITE_UNUSED,
+)
+@family(
+    "omniasr",
+    "OmniASRForConditionalGeneration",
+    defaults={},
+    fixed=dict(tie_word_embeddings=False, language=Heard("llama", sizes(11984, 4096, 2816, 12, 8, 8))),
+)
+@family(
+    "qwen3_asr",
+    "Qwen3ASRForConditionalGeneration",
+    defaults=TIES,
+    fixed=dict(language=Heard("qwen3", sizes(151936, 2048, 6144, 28, 16, 8, 128))),
+    unused=["token_classification_bias"],
+)
+@family(
+    "vibevoice_asr",
+    "VibeVoiceAsrForConditionalGeneration",
+    defaults={},
+    fixed=dict(
+        tie_word_embeddings=False,
+        language=Heard("qwen2", towers=("acoustic_tokenizer_encoder_config", "semantic_tokenizer_encoder_config")),
+    ),
+    unused=["acoustic_tokenizer_chunk_size"],
+)
 @family(
     "voxtral_realtime",
     "VoxtralRealtimeForConditionalGeneration",
     defaults=TIES,
+    fixed=dict(
+        language=Heard(
+            "voxtral_realtime_text",
+            sizes(131072, 3072, 9216, 26, 32, 8, 128, sliding_window=8192),
+            completes=True,
+        )
+    ),
     unused=["audio_length_per_tok", "default_num_delay_tokens", "downsample_factor", "hidden_size"],
 )
-@family("got_ocr2", "GotOcr2ForConditionalGeneration", defaults=TIES, unused=["image_seq_length"])
+@family(
+    "got_ocr2",
+    "GotOcr2ForConditionalGeneration",
+    defaults=TIES,
+    fixed=dict(language=Heard("qwen2", sizes(151860, 1024, 2816, 24, 16, 16), towers=("vision_config",))),
+    unused=["image_seq_length"],
+)
 def heard(c: Config) -> Component:
     """A language model that hears or sees: it is counted, towers and projectors are not (GlmAsr...Generation)."""
-    form = HEARD[c.family]
-    only_text(c, *form.towers)
-    tied = form.can_tie and c.tie_word_embeddings
-    return text_model(c, form.kind, form.sizes, tied=tied, completes=form.completes)[0]
+    kind, stated, completes, towers = c.language
+    only_text(c, *towers)
+    return text_model(c, kind, stated, tied=c.tie_word_embeddings, completes=completes)[0]
+
+
+@family(
+    "nemo_speechlm",
+    "Nemotron3_5TranscribeForConditionalGeneration",
+    defaults={},
+    fixed=dict(tie_word_embeddings=False),
+)
+def nemo_speechlm(c: Config) -> Component:
+    """Nemotron-H that hears: it is counted, the tower is not (Nemotron3_5TranscribeForConditionalGeneration)."""
+    c.require(c.says("text_config"), "text_config is missing", "it holds the language model")
+    only_text(c, "audio_config", "word_timestamp_config")
+    return text_model(c, "nemotron_h", {}, tied=False)[0]
 
 
 @family(

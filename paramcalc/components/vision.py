@@ -1,0 +1,37 @@
+"""What multimodal models add to the rooms of text: patches of images, and a language model within a larger one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from paramcalc.dims import Size
+from paramcalc.spec import Block, Category, Component, Tie, Weight
+
+
+class PatchEmbedding(Component):
+    """A convolution whose stride is its kernel: each patch of an image becomes one vector (ViT, 2010.11929, eq. 1).
+
+    Shape: (d, channels, height, width), with the frames that share a patch before the height where a video is cut
+    (Conv3d). A linear layer over the flattened patch holds the same elements.
+    """
+
+    category: Category | None = "vision"
+    width: Size
+    channels: Size
+    patch: tuple[Size, Size]
+    frames: Size | None = None
+    bias: bool = True
+
+    def tensors(self) -> Iterator[Weight]:
+        frames = () if self.frames is None else (self.frames,)
+        yield Weight("weight", (self.width, self.channels, *frames, *self.patch))
+        if self.bias:
+            yield Weight("bias", (self.width,))
+
+
+class LanguageModel(Block):
+    """A language model within a larger model: the owners of its ties are named from its own root."""
+
+    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
+        for tie in super().all_ties(prefix, outer):
+            yield tie._replace(owner=prefix + tie.owner)

@@ -1,0 +1,276 @@
+"""Families whose class is code on the Hub (`auto_map`), not part of transformers: read in published mirrors of it."""
+
+from __future__ import annotations
+
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import (
+    DENSE,
+    SPARSE,
+    causal_lm,
+    equal_heads,
+    glu,
+    gqa,
+    interleaved,
+    layer_norm,
+    llama_like,
+    mha,
+    mlp,
+    moe,
+    norms_around,
+    pre_norm,
+    rms,
+    sizes,
+)
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
+
+NO_HEAD_DIM = dict(head_dim=None)  # heads always cut the width
+NO_GROUPS = dict(head_dim=None, num_key_value_heads=None)  # nor are there groups of heads
+
+
+def plain(vocab: int, width: int, ffn: int, layers: int, heads: int) -> dict[str, int]:
+    """The sizes of a decoder that has neither grouped heads nor a head size of its own."""
+    return {name: size for name, size in sizes(vocab, width, ffn, layers, heads).items() if size is not None}
+
+
+def unpublished(c: Config) -> None:
+    """Mark a family approximate whose recipe no published total confirms."""
+    c.doubts.append(f"{c.family}: counted from its published code; no total is published to the parameter")
+
+
+# -- Llama with other norms or biases ----------------------------------------------------------------------------
+
+
+@family(
+    "internlm",
+    "InternLMForCausalLM",
+    defaults=plain(103168, 4096, 11008, 32, 32) | dict(bias=True),
+    fixed=NO_GROUPS,
+)
+def internlm(c: Config) -> Block:
+    """Llama with biases on all of attention, if asked for (InternLMForCausalLM)."""
+    unpublished(c)
+    return llama_like(c, gqa(c, qkv_bias=c.bias, out_bias=c.bias), glu(c))
+
+
+@family("xverse", "XverseForCausalLM", defaults=plain(100278, 5120, 13824, 40, 40), fixed=NO_GROUPS)
+def xverse(c: Config) -> Block:
+    """Llama without grouped heads (XverseForCausalLM)."""
+    unpublished(c)
+    return llama_like(c, gqa(c), glu(c))
+
+
+@family(
+    "solar",
+    "SolarForCausalLM",
+    defaults=sizes(32000, 4096, 11008, 32, 32, attention_bias=False, mlp_bias=False),
+    unused=["bskcn_1", "bskcn_2", "bskcn_3", "bskcn_4", "bskcn_tv"],  # which layers' outputs are added where
+)
+def solar(c: Config) -> Block:
+    """Llama with residual connections that skip blocks of layers, without weights (SolarForCausalLM)."""
+    unpublished(c)
+    bias = c.attention_bias
+    return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias), glu(c, bias=c.mlp_bias))
+
+
+@family("orion", "OrionForCausalLM", defaults=sizes(84608, 5120, 15360, 40, 40), fixed=NO_HEAD_DIM)
+def orion(c: Config) -> Block:
+    """Llama with LayerNorms (OrionForCausalLM)."""
+    unpublished(c)
+    layer = pre_norm(layer_norm(c), gqa(c), glu(c))
+    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c))
+
+
+@family(
+    "qwen",
+    "QWenLMHeadModel",
+    defaults=plain(151936, 4096, 22016, 32, 32) | dict(kv_channels=128, no_bias=True),
+    fixed=NO_GROUPS,
+    unused=["use_dynamic_ntk", "use_logn_attn", "use_cache_kernel", "use_cache_quantization"],
+)
+def qwen(c: Config) -> Block:
+    """Llama with biases on q, k and v; intermediate_size holds gate and up together (QWenLMHeadModel)."""
+    d, d_h, bias = c.hidden_size, c.kv_channels, not c.no_bias
+    c.require(c.num_attention_heads * d_h == d, f"kv_channels ({d_h}) times the heads is not hidden_size ({d})")
+    half = named("d_ff", c.intermediate_size // 2, origin="intermediate_size / 2")
+    return llama_like(c, gqa(c, qkv_bias=True, out_bias=bias, d_h=d_h), glu(c, half, bias=bias))
+
+
+@family(
+    "telechat",
+    "TelechatForCausalLM",
+    names=dict(num_hidden_layers="n_layer", num_attention_heads="n_head", n_embed="hidden_size"),
+    defaults=sizes(160256, 4096, None, 30, 32)
+    | dict(ffn_hidden_size=12288, embed_layernorm=False, tie_word_embeddings=True),
+    fixed=NO_HEAD_DIM,
+    unused=["n_inner", "training_seqlen", "logn", "flash_attn", "skip_bias_add", "bias_dropout_fusion"]
+    + ["masked_softmax_fusion", "offset_alibi", "semi_causal"],
+)
+def telechat(c: Config) -> Block:
+    """Llama with biases on the last matrix of attention and FFN; an embedding norm if asked (TelechatForCausalLM)."""
+    if c.num_key_value_heads not in (None, c.num_attention_heads):
+        c.doubts.append("telechat: num_key_value_heads is counted as TeleChat2's code reads it; the first ignored it")
+    layer = pre_norm(rms(c), gqa(c, out_bias=True), glu(c, c.ffn_hidden_size).but(down_bias=True))
+    before = {"embed_norm": rms(c) if c.embed_layernorm else None}
+    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c), before=before)
+
+
+@family(
+    "phi-msft",
+    "PhiForCausalLM",
+    names=dict(hidden_size="n_embd", num_hidden_layers="n_layer", num_attention_heads="n_head")
+    | dict(num_key_value_heads="n_head_kv"),
+    defaults=sizes(50304, 1024, None, 20, 16, n_inner=None, pad_vocab_size_multiple=64),
+    fixed=NO_HEAD_DIM,
+    unused=["flash_attn", "flash_rotary", "fused_dense"],
+)
+def phi_msft(c: Config) -> Block:
+    """Phi before transformers had it: the vocabulary is padded to a multiple (PhiForCausalLM of microsoft/phi-2)."""
+    layer = block(input_norm=layer_norm(c), attn=gqa(c, qkv_bias=True, out_bias=True), ffn=mlp(c, c.n_inner))
+    multiple = c.pad_vocab_size_multiple
+    rows = named("V", -(-c.vocab_size // multiple) * multiple, origin=f"vocab_size, to a multiple of {multiple}")
+    parts = causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), head_bias=True, head_rows=rows).items
+    return block(**parts | {"embed_tokens": Embedding(rows=rows, width=c.hidden_size)})
+
+
+# -- ChatGLM: four models under one model_type -------------------------------------------------------------------
+
+
+@family(
+    "chatglm",
+    "ChatGLMForConditionalGeneration",
+    names=dict(num_hidden_layers="num_layers"),
+    defaults=dict(vocab_size=None, hidden_size=4096, num_hidden_layers=28, num_attention_heads=32)
+    | dict(inner_hidden_size=16384, position_encoding_2d=True, padded_vocab_size=65024, ffn_hidden_size=13696)
+    | dict(kv_channels=128, multi_query_attention=False, multi_query_group_num=1, post_layer_norm=True)
+    | dict(add_bias_linear=False, add_qkv_bias=False, rmsnorm=True, pre_seq_len=None, tie_word_embeddings=None),
+    unused=["apply_query_key_layer_scaling", "bias_dropout_fusion", "fp32_residual_connection", "gmask_token_id"]
+    + ["original_rope", "quantization_bit", "prefix_projection", "rope_ratio", "interleaved_qkv"],
+)
+def chatglm(c: Config) -> Block:
+    """ChatGLM-6B where inner_hidden_size is stated, ChatGLM2, 3 and GLM-4-9B where padded_vocab_size is (ChatGLMModel).
+
+    The published files name ChatGLMModel, which from the second on holds the output matrix too.
+    """
+    first, later = (any(map(c.says, keys)) for keys in (["inner_hidden_size", "position_encoding_2d"], LATER_CHATGLM))
+    c.require(first != later, "the fields do not say which ChatGLM this is", "state inner_hidden_size or ffn_hidden_size")
+    c.require(c.pre_seq_len is None, "pre_seq_len: a prefix encoder is not counted", "leave it out")
+    return chatglm_1(c) if first else chatglm_2(c)
+
+
+LATER_CHATGLM = ["padded_vocab_size", "ffn_hidden_size", "multi_query_attention"]
+
+
+def chatglm_1(c: Config) -> Block:
+    """LayerNorms, biases, a plain FFN; transformers ties the head although the checkpoint holds it once more."""
+    d, rows, tied = c.hidden_size, c.stated("vocab_size"), c.tie_word_embeddings in (None, True)
+    layer = pre_norm(layer_norm(c), mha(c), mlp(c, c.inner_hidden_size))
+    head = Linear(d_in=d, d_out=rows, category="head", tied_to="embed_tokens" if tied else None)
+    return block(
+        embed_tokens=Embedding(rows=rows, width=d),
+        layers=stack("decoder", Run(c.num_hidden_layers, layer)),
+        norm=layer_norm(c),
+        lm_head=None if c.head == "none" else head,
+    )
+
+
+def chatglm_2(c: Config) -> Block:
+    """RMS norms, grouped heads whose channels are stated, a gated FFN; biases by two flags, or only on q, k and v."""
+    d, h, bias, rows = c.hidden_size, c.num_attention_heads, c.add_bias_linear, c.padded_vocab_size
+    groups = c.multi_query_group_num if c.multi_query_attention else h
+    norm = Norm(width=d, bias=not c.rmsnorm)
+    attn = mha(c, qkv_bias=bias or c.add_qkv_bias, out_bias=bias, kv=groups).but(head_dim=c.kv_channels)
+    layer = pre_norm(norm, attn, glu(c, c.ffn_hidden_size, bias=bias))
+    tied = "embed_tokens" if c.tie_word_embeddings else None
+    return block(
+        embed_tokens=Embedding(rows=rows, width=d),
+        layers=stack("decoder", Run(c.num_hidden_layers, layer)),
+        norm=norm if c.post_layer_norm else None,
+        lm_head=Linear(d_in=d, d_out=rows, category="head", tied_to=tied),
+    )
+
+
+# -- experts -----------------------------------------------------------------------------------------------------
+
+
+@family(
+    "minicpm",
+    "MiniCPMForCausalLM",
+    defaults=sizes(32000, 4096, 11008, 32, 32, attention_bias=False, num_experts=0, num_experts_per_tok=2)
+    | dict(tie_word_embeddings=True),
+    fixed=NO_HEAD_DIM,
+    unused=["sparse_config", "mup_denominator"],  # which keys a query looks at; how residuals are scaled
+)
+def minicpm(c: Config) -> Block:
+    """Llama with a tied head and scaled residuals; MiniCPM-MoE has experts in every layer (MiniCPMForCausalLM)."""
+    bias, ffn = c.attention_bias, glu(c)
+    if c.num_experts:
+        unpublished(c)
+        ffn = moe(c, c.intermediate_size, experts=c.num_experts)
+    return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias), ffn)
+
+
+@family(
+    "grok-1",
+    "Grok1ForCausalLM",
+    names=dict(num_local_experts="num_experts"),
+    defaults=sizes(131072, 6144, 32768, 64, 48, 8, num_experts=8, num_experts_per_tok=2, tie_word_embeddings=True),
+    fixed=NO_HEAD_DIM,
+    unused=["attn_output_multiplier", "embedding_multiplier_scale", "max_attn_value", "output_multiplier_scale"],
+)
+def grok_1(c: Config) -> Block:
+    """Mixtral with norms on both sides of attention and experts (Grok1ModelForCausalLM of hpcai-tech/grok-1)."""
+    layer = norms_around(rms(c), gqa(c), moe(c, c.intermediate_size, experts=c.num_experts))
+    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
+
+
+@family(
+    "arctic",
+    "ArcticForCausalLM",
+    names=dict(num_experts="num_local_experts"),
+    defaults=sizes(32000, 4096, 14336, 32, 32, num_experts=8, num_experts_per_tok=1)
+    | dict(moe_layer_frequency=2, parallel_attn_mlp_res=False),
+    fixed=NO_HEAD_DIM,
+    unused=["enable_expert_tensor_parallelism", "enc_index", "moe_eval_capacity_factor", "moe_min_capacity"]
+    + ["moe_token_dropping", "moe_train_capacity_factor", "use_residual"],
+)
+def arctic(c: Config) -> Block:
+    """Experts in every moe_layer_frequency-th layer, beside a dense FFN as wide as the model (ArcticForCausalLM)."""
+    unpublished(c)
+    experts, norm = moe(c, c.intermediate_size, experts=c.num_experts), rms(c)
+    if c.parallel_attn_mlp_res:
+        residual = block(residual_norm=norm, residual_ffn=glu(c, c.hidden_size))
+        experts = block(residual=residual, moe=experts)
+    period = c.moe_layer_frequency
+    words = [DENSE if (i + 1) % period else SPARSE for i in range(c.num_hidden_layers)]
+    layers = interleaved(c, {"": gqa(c)}, [""] * len(words), {DENSE: glu(c), SPARSE: experts}, words)
+    return causal_lm(c, layers, norm=norm)
+
+
+@family(
+    "minimax_text_01",
+    "MiniMaxText01ForCausalLM",
+    names=dict(num_experts="num_local_experts"),
+    defaults=(
+        MINIMAX := sizes(32000, 4096, 14336, 32, 32, 8, attn_type_list=None)
+        | dict(num_experts=8, num_experts_per_tok=2, shared_intermediate_size=0)
+    ),
+    unused=(
+        MINIMAX_UNUSED := [
+            *(f"layernorm_{part}_{factor}" for part in SCALED for factor in ("alpha", "beta")),
+            "postnorm",
+            "shared_moe_mode",
+        ]
+    ),
+)
+@family(
+    "minimax_m1",
+    "MiniMaxM1ForCausalLM",
+    names=dict(num_experts="num_local_experts"),
+    defaults=MINIMAX,
+    unused=MINIMAX_UNUSED,
+)
+def minimax_text_01(c: Config) -> Block:
+    """Lightning attention where attn_type_list says 0, full attention where 1, and experts (MiniMaxText01ForCausalLM)."""
+    raise NotImplementedError

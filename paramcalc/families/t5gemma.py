@@ -1,0 +1,117 @@
+"""T5Gemma: Gemma's layers as encoder and decoder, each with sizes of its own."""
+
+from __future__ import annotations
+
+from paramcalc.config import Config, Reading
+from paramcalc.families.heads import labels, unknown_head
+from paramcalc.families.multimodal import only_text
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import FULL, SLIDING, every, glu, gqa, kinds, rms
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Stack, block, stack
+
+T5GEMMA = dict(
+    vocab_size=256000,
+    hidden_size=2304,
+    intermediate_size=9216,
+    num_hidden_layers=26,
+    num_attention_heads=8,
+    num_key_value_heads=4,
+    head_dim=256,
+    attention_bias=False,
+    sliding_window=4096,
+    layer_types=None,
+)
+T5GEMMA_SIDE = Reading(T5GEMMA, unused=["cross_attention_hidden_size"])
+T5GEMMA2_SIDE = Reading(T5GEMMA | dict(vocab_size=262208, sliding_window_pattern=6))
+
+
+def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width: int | None = None) -> Stack:
+    """Gemma's layers with a norm before and after each part; cross attention where `kv_width` is the encoder's."""
+    norm, bias = rms(side), side.attention_bias
+    per_head = Norm(width=side.head_dim) if qk_norm else None
+
+    def one(window: int | None) -> Block:
+        attn = gqa(side, qkv_bias=bias, out_bias=bias, q_norm=per_head, k_norm=per_head, window=window)
+        cross = attn.model_copy(update=dict(source="cross", window=None, kv_width=kv_width))
+        steps = {"attn": attn} | ({"cross_attn": cross} if kv_width else {}) | {"ffn": glu(side)}
+        return block(
+            **{
+                name: part
+                for key, step in steps.items()
+                for name, part in ((f"pre_{key}_norm", norm), (key, step), (f"post_{key}_norm", norm))
+            }
+        )
+
+    layers = {FULL: one(None), SLIDING: one(side.sliding_window)}
+    words = kinds(side, every(period, FULL, otherwise=SLIDING, layers=side.num_hidden_layers))
+    return stack(role, [layers[word] for word in words])
+
+
+def gemma_head(c: Config, side: Config, owner: str) -> dict[str, Component]:
+    """An LM head over the vocabulary of `side`, or a linear classifier."""
+    d = side.hidden_size
+    match c.head:
+        case "seq2seq_lm":
+            tied_to = owner if c.tie_word_embeddings else None
+            return {"lm_head": Linear(d_in=d, d_out=side.vocab_size, category="head", tied_to=tied_to)}
+        case "sequence_classification" | "token_classification":
+            return {"score": Linear(d_in=d, d_out=labels(c), bias=True, category="head")}
+        case "none" | "encoder":
+            return {}
+    raise unknown_head(c)
+
+
+@family(
+    "t5gemma",
+    "T5GemmaForConditionalGeneration",
+    defaults=dict(is_encoder_decoder=True, tie_word_embeddings=True),
+    unused=["classifier_dropout_rate", "vocab_size"],
+)
+def t5gemma(c: Config) -> Block:
+    """Gemma 2 as encoder and decoder, of sizes of their own (T5GemmaForConditionalGeneration)."""
+    one = c.section("encoder", T5GEMMA_SIDE, family="t5gemma")
+    table = Embedding(rows=one.vocab_size, width=one.hidden_size)
+    encoder = block(embed_tokens=table, layers=gemma_stack(one, "encoder", period=2, qk_norm=False), norm=rms(one))
+    two = c.section("decoder", T5GEMMA_SIDE, family="t5gemma")
+    if c.head == "encoder" or (c.head != "seq2seq_lm" and not c.is_encoder_decoder):
+        return block(encoder=encoder, **gemma_head(c, one, ""))
+    table = Embedding(rows=two.vocab_size, width=two.hidden_size)
+    layers = gemma_stack(two, "decoder", period=2, qk_norm=False, kv_width=one.hidden_size)
+    decoder = block(embed_tokens=table, layers=layers, norm=rms(two))
+    return block(encoder=encoder, decoder=decoder, **gemma_head(c, two, "decoder.embed_tokens"))
+
+
+@family(
+    "t5gemma2",
+    "T5Gemma2ForConditionalGeneration",
+    defaults=dict(tie_word_embeddings=True),
+    unused=["classifier_dropout_rate", "vocab_size", "image_token_index", "eoi_token_index"],
+)
+def t5gemma2(c: Config) -> Block:
+    """Gemma 3 as encoder and decoder; one attention for both kinds (T5Gemma2ForConditionalGeneration).
+
+    The text encoder and the decoder are counted, the vision tower is not.
+    """
+    outer = c.section("encoder", Reading({}, unused=["mm_tokens_per_image"]), family="t5gemma2")
+    one = outer.section("text_config", T5GEMMA2_SIDE, family="t5gemma2")
+    two = c.section("decoder", T5GEMMA2_SIDE, family="t5gemma2")
+    only_text(outer, "vision_config")
+    c.require(
+        (one.hidden_size, one.vocab_size) == (two.hidden_size, two.vocab_size),
+        "encoder and decoder must have the same hidden_size and vocab_size",
+    )
+    owner, end = "encoder.embed_tokens", Param(shape=(one.hidden_size,), category="embedding")
+    tied = c.tie_word_embeddings
+    table = Embedding(rows=one.vocab_size, width=one.hidden_size)
+    sides = {
+        role: gemma_stack(side, role, period=side.sliding_window_pattern, qk_norm=True)
+        for role, side in (("encoder", one), ("decoder", two))
+    }
+    encoder = block(embed_tokens=table, end_of_image=end, layers=sides["encoder"], norm=rms(one))
+    decoder = block(
+        embed_tokens=table.model_copy(update={"tied_to": owner if tied else None}),
+        end_of_image=None if tied else end,
+        layers=sides["decoder"],
+        norm=rms(two),
+    )
+    return block(encoder=encoder, decoder=decoder, **gemma_head(c, two, owner))

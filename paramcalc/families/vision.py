@@ -1,0 +1,373 @@
+"""Towers that see: the vision transformers inside multimodal models, by the `model_type` of their own section."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from paramcalc.components import Attention, Mlp
+from paramcalc.components.vision import PatchEmbedding
+from paramcalc.config import Config, Reading
+from paramcalc.dims import named
+from paramcalc.families.skeletons import biased, glu, ignored, layer_norm, mha, mlp, pre_norm, rms
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
+
+
+class Tower(NamedTuple):
+    """How a kind of vision_config is read, and what its class builds."""
+
+    recipe: Callable[[Config], Block]
+    reading: Reading
+
+
+TOWERS: dict[str, Tower] = {}
+
+
+def tower(
+    *kinds: str, defaults: Mapping[str, Any], **others: Any
+) -> Callable[[Callable[[Config], Block]], Callable[[Config], Block]]:
+    """Register a recipe for the towers of these types; what follows `defaults` is as in a Reading."""
+
+    def register(recipe: Callable[[Config], Block]) -> Callable[[Config], Block]:
+        TOWERS.update({kind: Tower(recipe, Reading(defaults, **others)) for kind in kinds})
+        return recipe
+
+    return register
+
+
+def vision(c: Config, kind: str, *, any_kind: bool = False, **sizes: Any) -> tuple[Block, Config]:
+    """The tower in vision_config, and the view of that section.
+
+    `any_kind` where the class builds whatever model_type the section names; else it is always `kind`. `sizes`: what the
+    class passes where there is no section at all.
+    """
+    stated = c.section("vision_config", Reading({})).raw("model_type") if any_kind else None
+    kind = stated or kind
+    c.require(kind in TOWERS, f"vision_config is a {kind}, which is not known", "known: " + ", ".join(sorted(TOWERS)))
+    recipe, reading = TOWERS[kind]
+    if c.raw("vision_config") is None:
+        reading = reading._replace(defaults={**reading.defaults, **sizes})
+    section = c.section("vision_config", reading, family=kind)
+    return recipe(section), section
+
+
+# -- parts -------------------------------------------------------------------------------------------------------
+
+
+def patches(v: Config, *, bias: bool = True) -> PatchEmbedding:
+    """One vector for each square patch."""
+    p = v.patch_size
+    return PatchEmbedding(width=v.hidden_size, channels=v.num_channels, patch=(p, p), bias=bias)
+
+
+def cubes(v: Config, width: int | None = None, *, bias: bool = True) -> PatchEmbedding:
+    """One vector for each square patch of a few frames."""
+    p, frames, d = v.patch_size, v.temporal_patch_size, width or v.hidden_size
+    return PatchEmbedding(width=d, channels=v.in_channels, patch=(p, p), frames=frames, bias=bias)
+
+
+def patch_count(v: Config) -> int:
+    """The patches of a square image."""
+    side = named("side", v.image_size // v.patch_size, origin="image_size / patch_size")
+    return side * side
+
+
+def plain(v: Config) -> Block:
+    """ViT's layer: norms with a bias, attention and a plain FFN with biases everywhere."""
+    return pre_norm(layer_norm(v), mha(v), mlp(v, v.intermediate_size))
+
+
+def square(v: Config) -> int:
+    """Vectors that a merger joins into one."""
+    return v.spatial_merge_size * v.spatial_merge_size
+
+
+def two_layers(d_in: int, hidden: int, d_out: int, *, bias: bool = True) -> dict[str, Component]:
+    """From one width to another through a third."""
+    up, down = Linear(d_in=d_in, d_out=hidden, bias=bias), Linear(d_in=hidden, d_out=d_out, bias=bias)
+    return {"linear_1": up, "linear_2": down}
+
+
+# -- SigLIP, CLIP and their kin ----------------------------------------------------------------------------------
+
+VIT = dict(hidden_size=768, intermediate_size=3072, num_hidden_layers=12, num_attention_heads=12) | dict(
+    num_channels=3, image_size=224, patch_size=16
+)
+STRAY = ["projection_dim", "vocab_size"]  # of the contrastive model that a tower was trained in
+
+
+@tower("siglip_vision_model", defaults=VIT | dict(vision_use_head=True), unused=STRAY)
+@tower(
+    "idefics3_vision",
+    "smolvlm_vision",
+    defaults=VIT | dict(hidden_size=1152, num_attention_heads=16, patch_size=32),
+    fixed=dict(vision_use_head=False),
+    unused=[*STRAY, "size"],  # `size`: how the image is resized
+)
+def siglip(v: Config) -> Block:
+    """A ViT without a class token, and perhaps an attention pooling head (SigLIP, 2303.15343; SiglipVisionModel)."""
+    d = v.hidden_size
+    probe = Param(shape=(1, 1, d))
+    pooling = block(probe=probe, attn=mha(v), norm=layer_norm(v), ffn=mlp(v, v.intermediate_size))
+    return block(
+        "vision",
+        patches=patches(v),
+        positions=Embedding(rows=patch_count(v), width=d),
+        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        norm=layer_norm(v),
+        pooling=pooling if v.vision_use_head else None,
+    )
+
+
+@tower("clip_vision_model", defaults=VIT | dict(patch_size=32), unused=STRAY)
+def clip(v: Config) -> Block:
+    """A ViT with a class token and a norm before its layers (CLIP, 2103.00020; CLIPVisionModel)."""
+    return block(
+        "vision",
+        class_token=Param(shape=(v.hidden_size,)),
+        patches=patches(v, bias=False),
+        positions=Embedding(rows=patch_count(v) + 1, width=v.hidden_size),
+        pre_norm=layer_norm(v),
+        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        norm=layer_norm(v),
+    )
+
+
+@tower(
+    "pixtral",
+    defaults=dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16)
+    | dict(num_channels=3, patch_size=16),
+    unused=["image_size", "head_dim", *STRAY],  # rotary positions; heads cut the width
+)
+def pixtral(v: Config) -> Block:
+    """Llama's layer with rotary positions in two dimensions (Pixtral, 2410.07073; PixtralVisionModel)."""
+    layer = pre_norm(rms(v), mha(v, qkv_bias=False, out_bias=False), glu(v))
+    return block(
+        "vision",
+        patches=patches(v, bias=False),
+        pre_norm=rms(v),
+        layers=stack("vision", Run(v.num_hidden_layers, layer)),
+    )
+
+
+# -- Llama -------------------------------------------------------------------------------------------------------
+
+
+@tower(
+    "llama4_vision_model",
+    defaults=VIT
+    | dict(num_hidden_layers=34, num_attention_heads=16, intermediate_size=5632, image_size=448, patch_size=14)
+    | dict(vision_output_dim=7680, projector_input_dim=4096, projector_output_dim=4096),
+    unused=["pixel_shuffle_ratio", "projector_dropout", "multi_modal_projector_bias", "vision_feature_layer"],
+)
+def llama4_vision(v: Config) -> Block:
+    """A ViT with a class token behind the others, and a pixel-shuffling MLP (Llama4VisionModel)."""
+    d, out = v.hidden_size, v.projector_output_dim
+    adapter = block(
+        up=Linear(d_in=v.intermediate_size, d_out=v.projector_input_dim), down=Linear(d_in=out, d_out=out)
+    )
+    return block(
+        "vision",
+        patches=patches(v, bias=False),
+        class_token=Param(shape=(d,)),
+        positions=Param(shape=(patch_count(v) + 1, d)),
+        pre_norm=layer_norm(v),
+        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        norm=layer_norm(v),
+        adapter=adapter,
+    )
+
+
+@tower(
+    "mllama_vision_model",
+    names=dict(num_attention_heads="attention_heads"),
+    defaults=VIT
+    | dict(hidden_size=1280, num_hidden_layers=32, num_attention_heads=16, intermediate_size=5120)
+    | dict(image_size=448, patch_size=14)
+    | dict(num_global_layers=8, vision_output_dim=7680, max_num_tiles=4, supported_aspect_ratios=None),
+    unused=["intermediate_layers_indices"],  # which outputs are joined: their width is vision_output_dim
+)
+def mllama_vision(v: Config) -> Block:
+    """A ViT over tiles of an image, then gated layers over all tiles (MllamaVisionModel)."""
+    d, tiles, tokens = v.hidden_size, v.max_num_tiles, patch_count(v) + 1
+    shapes = v.listed("supported_aspect_ratios")
+    c_shapes = named("aspects", 8 if shapes is None else len(shapes), origin="length of supported_aspect_ratios")
+    v.require(shapes is not None or tiles == 4, "max_num_tiles must be 4 where supported_aspect_ratios is not stated")
+    gate, kinds = Param(shape=(1,)), c_shapes + 1
+    attn = mha(v, qkv_bias=False, out_bias=False)
+    layer = pre_norm(layer_norm(v), attn, mlp(v, v.intermediate_size))
+    tile_table = block(table=Embedding(rows=kinds, width=tiles * d), gate=gate)
+    return block(
+        "vision",
+        patches=patches(v, bias=False),
+        pre_tiles=tile_table,
+        class_token=Param(shape=(d,)),
+        positions=block(
+            gate=gate, table=Param(shape=(tokens, d)), tiles=Embedding(rows=kinds, width=tiles * tokens * d)
+        ),
+        pre_norm=layer_norm(v),
+        layers=stack("vision", Run(v.num_hidden_layers, layer)),
+        norm=layer_norm(v),
+        post_tiles=tile_table,
+        global_layers=stack(
+            "vision, all tiles", Run(v.num_global_layers, block(**layer.items, attn_gate=gate, ffn_gate=gate))
+        ),
+    )
+
+
+# -- Qwen and GLM: a merger follows, which is the projector's -----------------------------------------------------
+
+NAMES = dict(num_attention_heads="num_heads", num_hidden_layers="depth")
+VIDEO = dict(num_hidden_layers=32, num_attention_heads=16, in_channels=3, patch_size=14) | dict(
+    spatial_merge_size=2, temporal_patch_size=2
+)
+OLD = ["in_chans", "spatial_patch_size"]  # of the first releases
+
+
+@tower(
+    "qwen2_vl_vision", names=NAMES, defaults=VIDEO | dict(embed_dim=1280, hidden_size=3584, mlp_ratio=4), unused=OLD
+)
+def qwen2_vision(v: Config) -> Block:
+    """A ViT with rotary positions; hidden_size is the language model's (Qwen2-VL, 2409.12191)."""
+    ignored(v, in_chans=v.in_channels)
+    d, h = v.embed_dim, v.num_attention_heads
+    v.require(d % h == 0, f"embed_dim ({d}) is not divisible by num_heads ({h})")
+    attn = biased(Attention(width=d, heads=h, kv_heads=h, head_dim=named("d_h", d // h, origin="embed_dim / h")))
+    layer = pre_norm(Norm(width=d, bias=True), attn, Mlp(width=d, hidden=d * v.mlp_ratio, gated=False, bias=True))
+    return block(
+        "vision", patches=cubes(v, d, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer))
+    )
+
+
+def qwen2_merger(v: Config) -> Block:
+    """Joins neighbouring vectors and projects them."""
+    d = v.embed_dim
+    return merger(Norm(width=d, bias=True), d * square(v), v.hidden_size)
+
+
+@tower(
+    "qwen2_5_vl_vision",
+    names=NAMES,
+    defaults=VIDEO | dict(hidden_size=3584, intermediate_size=3420, out_hidden_size=3584),
+    unused=[*OLD, "window_size", "tokens_per_second", "fullatt_block_indexes"],
+)
+def qwen2_5_vision(v: Config) -> Block:
+    """Llama's layer with biases, most of them within windows (Qwen2.5-VL, 2502.13923)."""
+    ignored(v, in_chans=v.in_channels)
+    layer = pre_norm(rms(v), mha(v), glu(v, bias=True))
+    return block("vision", patches=cubes(v, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer)))
+
+
+def qwen2_5_merger(v: Config) -> Block:
+    """Joins neighbouring vectors and projects them."""
+    return merger(rms(v), v.hidden_size * square(v), v.out_hidden_size)
+
+
+QWEN3 = VIDEO | dict(num_hidden_layers=27, hidden_size=1152, intermediate_size=4304, patch_size=16) | dict(
+    out_hidden_size=3584, num_position_embeddings=2304
+)
+
+
+@tower("qwen3_vl_vision", "qwen3_vl_moe_vision", names=NAMES, defaults=QWEN3 | dict(deepstack_visual_indexes=None))
+@tower("qwen3_5_vision", "qwen3_5_moe_vision", names=NAMES, defaults=QWEN3, unused=["deepstack_visual_indexes"])
+def qwen3_vision(v: Config) -> Block:
+    """A ViT with learned and rotary positions (Qwen3VLVisionModel)."""
+    return block(
+        "vision",
+        patches=cubes(v),
+        positions=Embedding(rows=v.num_position_embeddings, width=v.hidden_size),
+        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+    )
+
+
+def qwen3_merger(v: Config, *, deep: bool) -> Block:
+    """Joins neighbouring vectors and projects them; once more for each layer whose output feeds the decoder's."""
+    joined = v.hidden_size * square(v)
+    last = merger(layer_norm(v), joined, v.out_hidden_size)
+    if not deep:
+        return last
+    tapped = v.listed("deepstack_visual_indexes")
+    each = merger(Norm(width=joined, bias=True), joined, v.out_hidden_size)
+    return block(
+        "projector", **last.items, **{f"deepstack_{i}": each for i in range(3 if tapped is None else len(tapped))}
+    )
+
+
+def merger(norm: Norm, joined: int, d_out: int) -> Block:
+    """A norm, and two layers over vectors that lie beside each other."""
+    return block("projector", norm=norm, **two_layers(joined, joined, d_out))
+
+
+@tower(
+    "glm4v_vision",
+    names=NAMES,
+    defaults=VIDEO
+    | dict(num_hidden_layers=24, hidden_size=1536, num_attention_heads=12, image_size=336, attention_bias=False)
+    | dict(out_hidden_size=4096, intermediate_size=13696),
+)
+def glm4v_vision(v: Config) -> Block:
+    """Llama's layer with learned and rotary positions; intermediate_size is the merger's (Glm4vVisionModel)."""
+    attn = mha(v, qkv_bias=v.attention_bias, out_bias=False)
+    return block(
+        "vision",
+        patches=cubes(v),
+        post_conv_norm=rms(v),
+        positions=Embedding(rows=patch_count(v), width=v.hidden_size),
+        layers=stack("vision", Run(v.num_hidden_layers, pre_norm(rms(v), attn, glu(v, v.out_hidden_size)))),
+        norm=rms(v),
+    )
+
+
+def glm4v_merger(v: Config) -> Block:
+    """A convolution over neighbouring vectors, a projection with a norm, and a gated FFN."""
+    out, side = v.out_hidden_size, v.spatial_merge_size
+    return block(
+        "projector",
+        downsample=PatchEmbedding(width=out, channels=v.hidden_size, patch=(side, side)),
+        proj=Linear(d_in=out, d_out=out),
+        norm=Norm(width=out, bias=True),
+        ffn=Mlp(width=out, hidden=v.intermediate_size, gated=True),
+    )
+
+
+# -- InternVL ----------------------------------------------------------------------------------------------------
+
+
+@tower(
+    "internvl_vision",
+    defaults=dict(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096)
+    | dict(num_channels=3, image_size=448, patch_size=14, attention_bias=False, use_qk_norm=False)
+    | dict(norm_type="layer_norm", use_mask_token=False, use_absolute_position_embeddings=True)
+    | dict(use_mean_pooling=True),
+    unused=["layer_scale_init_value", "projection_dropout"],
+)
+def internvl_vision(v: Config) -> Block:
+    """A ViT with a class token and a learned scale behind each part (InternVLVisionModel)."""
+    d, bias = v.hidden_size, v.attention_bias
+    v.require(v.norm_type in ("layer_norm", "rms_norm"), f"norm_type {v.norm_type!r} is neither layer_norm nor rms_norm")
+    norm = Norm(width=d, bias=v.norm_type == "layer_norm")
+    image, patch = pair(v, "image_size"), pair(v, "patch_size")
+    count = named("patches", (image[0] // patch[0]) * (image[1] // patch[1]), origin="image_size / patch_size")
+    token, scale, qk_norm = Param(shape=(1, 1, d)), Param(shape=(d,)), Norm(width=d) if v.use_qk_norm else None
+    attn = mha(v, qkv_bias=bias).but(q_norm=qk_norm, k_norm=qk_norm)
+    ffn = mlp(v, v.intermediate_size)
+    layer = block(input_norm=norm, attn=attn, attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
+    return block(
+        "vision",
+        class_token=token,
+        mask_token=token if v.use_mask_token else None,
+        patches=PatchEmbedding(width=d, channels=v.num_channels, patch=patch),
+        positions=Param(shape=(1, count + 1, d)) if v.use_absolute_position_embeddings else None,
+        layers=stack("vision", Run(v.num_hidden_layers, layer)),
+        norm=None if v.use_mean_pooling else layer_norm(v),
+    )
+
+
+def pair(v: Config, name: str) -> tuple[int, int]:
+    """Height and width: a pair, or one number for both."""
+    if not isinstance(v.raw(name), list):
+        both = getattr(v, name)
+        return both, both
+    sides = [v.whole(name, side) for side in v.listed(name) or ()]
+    v.require(len(sides) == 2, f"{name} has {len(sides)} entries, not height and width")
+    return sides[0], sides[1]

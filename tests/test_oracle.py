@@ -1,0 +1,56 @@
+"""New random odd configs for every family, built by transformers and compared: `pytest -m oracle [--seed N]`.
+
+Needs torch and transformers (CPU); not part of the default run.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+import paramcalc
+from paramcalc.families.registry import index
+from tests.test_goldens import GOLDENS, merged
+
+pytestmark = pytest.mark.oracle
+CONFIGS_PER_FAMILY = 3
+
+
+@pytest.fixture(scope="module")
+def odd() -> Any:
+    """The module that draws odd configs, which imports transformers."""
+    pytest.importorskip("transformers")
+    sys.path.insert(0, str(GOLDENS))
+    import odd
+
+    return odd
+
+
+@pytest.fixture(scope="module")
+def oracle(odd: Any) -> Any:
+    """The module that builds and measures."""
+    return odd.oracle
+
+
+@pytest.mark.parametrize("name", [name for name in index() if name != "transformer"])
+def test_random_odd_configs(name: str, odd: Any, oracle: Any, seed: int) -> None:
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    if name not in CONFIG_MAPPING:
+        pytest.skip("not in transformers")
+    for config in odd.draw(name, seed, CONFIGS_PER_FAMILY):
+        fields = json.loads(json.dumps({"model_type": name, **config}, default=str))
+        truth = oracle.measure(fields)
+        report = paramcalc.count(paramcalc.load(fields))
+        if report.model.status == "approximate":
+            continue
+        assert report.parameters.total == truth["total"], fields
+        assert report.parameters.active in (truth["active"], report.parameters.total), fields
+        layers: dict[str, list[tuple[int, int]]] = {}
+        for run in report.layers:
+            layers.setdefault(run.stack, []).append((run.repeat, run.total))
+        assert [merged(runs) for runs in layers.values()] == list(truth["layers"].values()), fields
+        assert len(report.tied) == sum(not alias.endswith(".bias") for alias, _ in truth["tied"]), fields

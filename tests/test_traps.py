@@ -1,0 +1,273 @@
+"""What real configs do, and tools get wrong: each kind once. Numbers are from transformers or worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import paramcalc
+from paramcalc.errors import ConfigError, ParamcalcError
+from paramcalc.report import CountReport
+
+D, V, FFN = 64, 100, 96
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": D,
+    "intermediate_size": FFN,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": V,
+    "dtype": "bfloat16",
+}
+FFN_AND_NORMS = 3 * D * FFN + 2 * D
+
+
+def count(fields: Any, **overrides: Any) -> CountReport:
+    return paramcalc.count(paramcalc.load(fields, overrides=overrides))
+
+
+def llama_total(*, heads: int = 4, kv_heads: int = 2, head_dim: int = 16, layers: int = 2, tied: bool = False) -> int:
+    attention = 2 * D * heads * head_dim + 2 * D * kv_heads * head_dim
+    return layers * (attention + FFN_AND_NORMS) + D + V * D * (1 if tied else 2)
+
+
+# -- reading a config --------------------------------------------------------------------------------------------
+
+
+def test_null_is_absent() -> None:
+    assert count(LLAMA | {"head_dim": None, "mlp_bias": None}).parameters.total == llama_total()
+
+
+def test_head_dim_need_not_be_width_by_heads() -> None:
+    assert count(LLAMA | {"head_dim": 24}).parameters.total == llama_total(head_dim=24)
+    odd = count(LLAMA | {"num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 10})  # 64 / 6 is no integer
+    assert odd.parameters.total == llama_total(heads=6, kv_heads=3, head_dim=10)
+
+
+def test_sizes_nest() -> None:
+    nested = {
+        "model_type": "mpt",
+        "d_model": D,
+        "n_heads": 4,
+        "n_layers": 2,
+        "vocab_size": V,
+        "attn_config": {"alibi": True, "attn_impl": "torch", "clip_qkv": None},
+        "dtype": "bfloat16",
+    }
+
+    report = count(nested)
+
+    assert report.model.status == "exact"
+    assert report.parameters.total == 2 * (4 * D * D + 8 * D * D + 2 * D) + D + V * D
+
+
+def test_a_full_a_sparse_and_an_old_file_agree() -> None:
+    full = LLAMA | {
+        "attention_bias": False,
+        "rope_theta": 1e4,
+        "hidden_act": "silu",
+        "_name_or_path": "x",
+        "use_cache": True,
+    }
+    old = {key: value for key, value in full.items() if key != "attention_bias"} | {"torch_dtype": "torch.bfloat16"}
+    old.pop("dtype")
+
+    assert count(full).parameters == count(LLAMA).parameters == count(old).parameters
+    assert count(old).weights.dtype == "bfloat16"
+
+
+def test_an_unknown_type_is_found_by_its_class() -> None:
+    report = count(LLAMA | {"model_type": "brandnew", "architectures": ["LlamaForCausalLM"]})
+
+    assert (report.model.family, report.model.status) == ("llama", "approximate")
+    assert report.parameters.total == llama_total()
+
+
+def test_names_differ_by_family_and_are_not_shared() -> None:
+    gpt2 = {"model_type": "gpt2", "n_embd": D, "n_layer": 1, "n_head": 4, "vocab_size": V, "n_positions": 32}
+    layer = 12 * D * D + 13 * D
+    assert count(gpt2).parameters.total == layer + 2 * D + V * D + 32 * D
+    report = count(LLAMA | {"n_layer": 9})  # no name of Llama's
+    assert report.parameters.total == llama_total()
+    assert report.model.status == "approximate"
+
+
+def test_flags_that_make_others_moot() -> None:
+    falcon = {
+        "model_type": "falcon",
+        "hidden_size": D,
+        "num_attention_heads": 4,
+        "num_hidden_layers": 1,
+        "vocab_size": V,
+        "num_kv_heads": 2,
+    }
+    multi_query = D * (D + 2 * 16) + D * D + 8 * D * D + 2 * D + 2 * D + V * D
+    grouped = D * (D + 4 * 16) + D * D + 8 * D * D + 4 * D + 2 * D + V * D
+    assert count(falcon).parameters.total == multi_query  # num_kv_heads is not read
+    assert count(falcon | {"new_decoder_architecture": True}).parameters.total == grouped
+
+
+def test_a_list_of_another_length_than_the_depth_names_the_field() -> None:
+    with pytest.raises(ConfigError, match="layer_types has 3 entries for 2 layers"):
+        count({"model_type": "gemma2", "num_hidden_layers": 2, "layer_types": ["full_attention"] * 3})
+
+
+def test_declared_is_not_always_used() -> None:
+    moe = {
+        "model_type": "qwen3_moe",
+        "hidden_size": D,
+        "intermediate_size": 999,  # stands in every published file, and no layer uses it
+        "moe_intermediate_size": 8,
+        "num_experts": 4,
+        "num_experts_per_tok": 2,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "vocab_size": V,
+        "dtype": "bfloat16",
+    }
+    attention = 2 * D * D + 2 * D * 32 + 2 * 16
+    layer = attention + 4 * D + 4 * 3 * D * 8 + 2 * D
+    assert count(moe).parameters.total == 2 * layer + D + 2 * V * D
+    assert count(moe).parameters.active == 2 * (layer - 2 * 3 * D * 8) + D + 2 * V * D
+
+
+def test_biases_are_implied_by_the_family_or_by_flags() -> None:
+    assert count(LLAMA | {"attention_bias": True}).parameters.total == llama_total() + 2 * (64 + 2 * 32 + D)
+    assert count(LLAMA | {"mlp_bias": True}).parameters.total == llama_total() + 2 * (2 * FFN + D)
+    assert count(LLAMA | {"model_type": "qwen2"}).parameters.total == llama_total() + 2 * (64 + 2 * 32)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "per_layer", "final"),
+    [
+        ("llama", 2 * D, D),
+        ("olmo", 0, 0),
+        ("gemma2", 4 * D, D),
+        ("olmo2", 2 * D + 64 + 32, D),
+        ("gemma3_text", 4 * D + 32, D),
+    ],
+)
+def test_norms_come_in_all_numbers(model_type: str, per_layer: int, final: int) -> None:
+    report = count(LLAMA | {"model_type": model_type, "head_dim": 16})
+
+    norms = report.components["norm"].total if "norm" in report.components else 0
+    assert norms == 2 * per_layer + final
+
+
+@pytest.mark.parametrize(
+    ("model_type", "tied"), [("llama", False), ("gemma", True), ("mistral", False), ("qwen2", False)]
+)
+def test_the_tie_flag_has_a_default_of_its_own(model_type: str, tied: bool) -> None:
+    fields = LLAMA | {"model_type": model_type, "head_dim": 16}
+
+    assert bool(count(fields).tied) is tied
+    assert bool(count(fields | {"tie_word_embeddings": not tied}).tied) is not tied
+
+
+def test_flan_t5_follows_the_checkpoint_and_says_so() -> None:
+    flan_t5_small = {
+        "model_type": "t5",
+        "architectures": ["T5ForConditionalGeneration"],
+        "d_model": 512,
+        "d_ff": 1024,
+        "d_kv": 64,
+        "num_heads": 6,
+        "num_layers": 8,
+        "num_decoder_layers": 8,
+        "vocab_size": 32128,
+        "feed_forward_proj": "gated-gelu",
+        "tie_word_embeddings": False,
+    }
+
+    report = count(flan_t5_small)
+
+    assert report.parameters.total == 76_961_152
+    assert "transformers 5 ties it by force and counts 16,449,536 fewer" in report.warnings[0]
+    assert count(flan_t5_small | {"tie_word_embeddings": True}).parameters.total == 60_511_616
+
+
+@pytest.mark.parametrize(
+    ("fields", "dtype"),
+    [
+        ({"torch_dtype": "float16"}, "float16"),
+        ({"dtype": "torch.bfloat16"}, "bfloat16"),
+        ({"torch_dtype": None}, "float32"),
+        ({}, "float32"),
+    ],
+    ids=str,
+)
+def test_dtypes_in_all_their_places(fields: dict[str, Any], dtype: str) -> None:
+    bare = {key: value for key, value in LLAMA.items() if key != "dtype"}
+
+    report = count(bare | fields)
+
+    assert report.weights.dtype == dtype
+    assert ("names no dtype" in " ".join(report.warnings)) is (dtype == "float32")
+
+
+def test_infinity_in_a_harmless_key_is_fine_and_in_a_size_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "mamba2", "time_step_limit": [0.0, float("inf")], "dtype": "bfloat16"}))
+    assert count(path).model.status == "exact"
+    path.write_text(json.dumps(LLAMA | {"hidden_size": float("inf")}))
+    with pytest.raises(ConfigError, match="must be a whole number, not inf"):
+        count(path)
+
+
+def test_digits_in_quotes_are_read_with_a_warning_and_words_are_not() -> None:
+    report = count(LLAMA | {"vocab_size": "100"})
+
+    assert report.parameters.total == llama_total()
+    assert report.model.status == "approximate"
+    assert "is the text '100', read as a number" in report.warnings[0]
+    with pytest.raises(ConfigError):
+        count(LLAMA | {"vocab_size": "auto"})
+
+
+# -- counting ----------------------------------------------------------------------------------------------------
+
+
+def test_the_head_is_counted_once_when_tied_and_once_more_when_not() -> None:
+    assert count(LLAMA).parameters.total == llama_total()
+    assert count(LLAMA, tie_word_embeddings=True).parameters.total == llama_total(tied=True)
+
+
+def test_quantisation_never_changes_the_count() -> None:
+    quantised = LLAMA | {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}}
+
+    assert count(quantised).parameters == count(LLAMA).parameters
+    assert count(quantised).model.status == "exact"
+
+
+def test_a_correction_bias_is_a_buffer() -> None:
+    parameters = count("deepseek-v3").parameters
+
+    assert parameters.buffers == 58 * 256
+
+
+def test_shared_layers_count_once_and_run_often() -> None:
+    albert = paramcalc.load("albert-base-v2")
+    runs = [run for stack in albert.tree.stacks() for run in stack.runs]
+
+    assert [(run.repeat, run.passes) for run in runs] == [(1, 12)]
+    assert count("albert-base-v2").parameters.total == 11_221_680
+
+
+def test_dense_layers_first_then_every_so_many() -> None:
+    base = {"model_type": "transformer", "d_model": 8, "n_layers": 7, "n_heads": 2, "d_ff": 16}
+    moe = {"experts": 3, "top_k": 1, "every": 2, "first_dense": 1}
+
+    kinds = [(run.repeat, "experts" in run.kind) for run in count(base | {"moe": moe}).layers]
+
+    assert kinds == [(2, False), (1, True), (1, False), (1, True), (1, False), (1, True)]
+
+
+def test_an_adapter_is_not_a_model() -> None:
+    with pytest.raises(ParamcalcError, match="describes an adapter"):
+        paramcalc.load({"peft_type": "LORA", "base_model_name_or_path": "x"})
