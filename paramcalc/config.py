@@ -111,6 +111,7 @@ MAY_BE_ZERO = frozenset(
         "num_kv_shared_layers",
         "hidden_size_per_layer_input",
         "vocab_size_per_layer_input",
+        "num_memory_tokens",
         "sliding_window",
         "type_vocab_size",
         "num_aggregation_labels",
@@ -247,8 +248,16 @@ class Config:
         return self._sections[name]
 
     def sections(self) -> list[Config]:
-        """The views of nested mappings that were asked for."""
+        """The views of nested mappings that were asked for, in that order."""
         return list(self._sections.values())
+
+    def all_doubts(self) -> list[str]:
+        """The doubts of this view and of every section below it."""
+        return self.doubts + [doubt for section in self._sections.values() for doubt in section.all_doubts()]
+
+    def all_notes(self) -> list[str]:
+        """The notes of this view and of every section below it."""
+        return self.notes + [note for section in self._sections.values() for note in section.all_notes()]
 
     def words(self, name: str, allowed: Collection[str], *, any_length: bool = False) -> list[str] | None:
         """A list with one word per layer, such as layer_types; None when absent.

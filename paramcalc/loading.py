@@ -10,7 +10,7 @@ from paramcalc.config import Config, Reading
 from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
 from paramcalc.dtypes import DEFAULT, dtype
 from paramcalc.errors import ConfigError, StrictError, nearest
-from paramcalc.families.registry import Family, find, get, index, split_class
+from paramcalc.families.registry import Family, exists, find, get, index, split_class
 from paramcalc.model import Model
 from paramcalc.spec import Component
 
@@ -84,7 +84,7 @@ def _from_config(
     architecture, head, doubts = _class_of(family, stated, model_type, as_family)
     view = Config(fields, family.reading, family=family.name, origin=origin, architecture=architecture, head=head)
     tree = family.recipe(view)
-    doubts += view.doubts
+    doubts += view.all_doubts()
     doubts += [f"{family.name}: key {key!r} was not used; the count may be incomplete" for key in view.unread()]
     if not index()[family.name].goldens:
         doubts.append(f"{family.name}: this family has not been verified against a reference")
@@ -97,13 +97,9 @@ def _from_config(
         architecture=architecture,
         tree=tree,
         dtype_name=dtype_name,
-        doubts=_all_doubts(view, doubts),
-        notes=notes + view.notes,
+        doubts=list(dict.fromkeys(doubts)),
+        notes=notes + view.all_notes(),
     )
-
-
-def _all_doubts(view: Config, doubts: list[str]) -> list[str]:
-    return list(dict.fromkeys(doubts + [doubt for section in view.sections() for doubt in section.doubts]))
 
 
 def _model(
@@ -176,6 +172,9 @@ def _class_of(
     if head is None or prefix.lower() not in family.class_prefixes:
         doubts.append(f"{family.name}: class {stated!r} is not known; counted as {family.main_class}")
         return family.main_class, main_head, doubts
+    same_by_main_name = family.class_prefix + stated[len(prefix) :]  # ExaoneForCausalLM is LlamaForCausalLM
+    if not exists(family.name, stated) and not exists(family.name, same_by_main_name):
+        doubts.append(f"{family.name}: transformers has no class {stated!r}; its head is taken from the ending")
     return stated, head, doubts
 
 

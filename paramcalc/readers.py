@@ -47,7 +47,7 @@ def read(source: Source) -> Document:
 
 
 def _is_path(text: str) -> bool:
-    """A separator or an ending makes a path; so does whatever is there, unless a preset has the name of a mere folder."""
+    """A separator or an ending makes a path, and so does whatever is there, but not a folder with a preset's name."""
     if presets.looks_like_path(text):
         return True
     try:

@@ -188,8 +188,15 @@ def test_an_unknown_class_is_approximate(run: Run) -> None:
     assert "class 'LlamaForSomethingElse' is not known; counted as LlamaForCausalLM" in err
 
 
+def test_a_class_that_does_not_exist_is_approximate(run: Run) -> None:
+    _, out, err = run("count", "command-r-35b", "--set", 'architectures=["CohereForSequenceClassification"]', "--json")
+
+    assert json.loads(out)["model"]["status"] == "approximate"
+    assert "transformers has no class 'CohereForSequenceClassification'" in err
+
+
 def test_a_known_class_with_an_unknown_type_is_approximate(run: Run) -> None:
-    _, out, err = run("count", "deepseek-v3", "--set", "model_type=kimi_k2", "--json")
+    _, out, err = run("count", "deepseek-v3", "--set", "model_type=brand_new", "--json")
 
     assert json.loads(out)["parameters"]["total"] == 671_026_404_352
     assert json.loads(out)["model"]["status"] == "approximate"

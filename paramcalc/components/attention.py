@@ -48,6 +48,7 @@ class Attention(Component):
     kv_width: Size | None = None  # inputs of keys and values where they are not the queries' (Perceiver)
     value_in: Size | None = None  # inputs of the values where they are not the keys' (MobileBERT)
     indexer: Component | None = None
+    joined: bool = False  # no output projection of its own: another mixer's takes the heads' outputs too (Hymba)
 
     def parts(self) -> Mapping[str, Component]:
         d, q, kv = self.width, self.heads * self.head_dim, self.kv_heads * self.head_dim
@@ -66,7 +67,9 @@ class Attention(Component):
             "position_bias": Param(shape=(self.position_buckets, self.heads)) if self.position_buckets else None,
             "sinks": Param(shape=(self.heads,)) if self.sinks else None,
             "inner": self.inner,
-            "o_proj": Linear(d_in=self.out_in or self.heads * d_v, d_out=self.out_width or d, bias=self.out_bias),
+            "o_proj": None
+            if self.joined
+            else Linear(d_in=self.out_in or self.heads * d_v, d_out=self.out_width or d, bias=self.out_bias),
         }
         return {name: part for name, part in parts.items() if part is not None}
 

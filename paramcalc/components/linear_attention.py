@@ -101,26 +101,27 @@ class LightningAttention(Component):
 
     Lightning Attention-2 (2401.04658) as in MiniMax-01 (2501.08313), section 2.2; MiniMaxLightningAttention. Shapes:
     q, k, v and gate (h d_h, d), a norm over h d_h, out (d, h d_h). The state is (h, d_h, d_h). The decays of a head
-    within a block of B tokens are saved as buffers: (h), twice (h, B) and (h, B, B).
+    within a block of B tokens are saved as buffers: (h), twice (h, B) and (h, B, B); B None: they are not saved
+    (MiniMaxText01LightningAttention).
     """
 
     category: Category | None = "recurrent"
     width: Size
     heads: Size
     head_dim: Size
-    block_size: Size
+    block_size: Size | None
 
     def parts(self) -> Mapping[str, Component]:
         h, b, inner = self.heads, self.block_size, self.heads * self.head_dim
         projection = Linear(d_in=self.width, d_out=inner)
+        decays: dict[str, tuple[Size, ...]] = {}
+        if b is not None:
+            decays = {"slope_rate": (h,), "query_decay": (h, b), "key_decay": (h, b), "diagonal_decay": (h, b, b)}
         return {
             "q_proj": projection,
             "k_proj": projection,
             "v_proj": projection,
-            "slope_rate": Param(shape=(h,), buffer=True),
-            "query_decay": Param(shape=(h, b), buffer=True),
-            "key_decay": Param(shape=(h, b), buffer=True),
-            "diagonal_decay": Param(shape=(h, b, b), buffer=True),
+            **{name: Param(shape=shape, buffer=True) for name, shape in decays.items()},
             "norm": Norm(width=inner),
             "gate_proj": projection,
             "o_proj": Linear(d_in=inner, d_out=self.width),

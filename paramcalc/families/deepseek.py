@@ -8,14 +8,16 @@ from paramcalc.families.skeletons import (
     causal_lm,
     dense_then_sparse,
     glu,
+    gqa,
     latent_attention,
     moe,
     mtp_modules,
     pre_norm,
     rms,
     shared_width,
+    sizes,
 )
-from paramcalc.spec import Block
+from paramcalc.spec import Block, Run
 
 DEEPSEEK = dict(
     vocab_size=129280,
@@ -37,6 +39,27 @@ DEEPSEEK = dict(
 DEEPSEEK_V3_NAMES = dict(num_local_experts="n_routed_experts", num_mtp_layers="num_nextn_predict_layers")
 # Latent attention has no key/value heads, and derives its head sizes from the qk_ and v_ fields.
 LATENT_UNUSED = ["num_key_value_heads", "head_dim", "qk_head_dim", "n_group", "topk_group", "topk_method"]
+
+
+@family(
+    "deepseek",
+    "DeepseekForCausalLM",
+    names=dict(num_experts="n_routed_experts"),
+    defaults=sizes(102400, 4096, 11008, 30, 32, attention_bias=False)
+    | dict(moe_intermediate_size=1407, n_shared_experts=None, num_experts=None, num_experts_per_tok=None)
+    | dict(moe_layer_freq=1, first_k_dense_replace=0),
+    fixed=dict(head_dim=None),
+)
+def deepseek(c: Config) -> Block:
+    """Llama with routed and shared experts in each moe_layer_freq-th layer after the first (DeepseekForCausalLM)."""
+    attn, shared = gqa(c, qkv_bias=c.attention_bias, out_bias=c.attention_bias), c.n_shared_experts
+    dense = pre_norm(rms(c), attn, glu(c))
+    if not c.num_experts:
+        return causal_lm(c, Run(c.num_hidden_layers, dense), norm=rms(c))
+    experts = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared_width(c), shared_count=shared or 0)
+    sparse, first, period = pre_norm(rms(c), attn, experts), c.first_k_dense_replace, c.moe_layer_freq
+    layers = [sparse if i >= first and i % period == 0 else dense for i in range(c.num_hidden_layers)]
+    return causal_lm(c, layers, norm=rms(c))
 
 
 @family(
@@ -93,6 +116,14 @@ def deepseek_v2(c: Config) -> Block:
     ),
     nullable=["num_mtp_layers"],
     unused=[*LATENT_UNUSED, "q_head_dim"],
+)
+@family(
+    "kimi_k2",
+    "DeepseekV3ForCausalLM",
+    names=DEEPSEEK_V3_NAMES,
+    defaults=DEEPSEEK | dict(num_local_experts=256, num_mtp_layers=1),
+    nullable=["q_lora_rank", "num_mtp_layers"],
+    unused=LATENT_UNUSED,
 )
 @family(
     "deepseek_v3",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
     DENSE,
     SPARSE,
     causal_lm,
-    equal_heads,
     glu,
     gqa,
     interleaved,
@@ -82,12 +82,16 @@ def orion(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c))
 
 
+QWEN_UNUSED = ["attn_dropout_prob", "emb_dropout_prob", "bf16", "fp16", "fp32", "use_dynamic_ntk", "use_logn_attn"]
+QWEN_UNUSED += ["use_cache_kernel", "use_cache_quantization", "softmax_in_fp32"]
+
+
 @family(
     "qwen",
     "QWenLMHeadModel",
     defaults=plain(151936, 4096, 22016, 32, 32) | dict(kv_channels=128, no_bias=True),
     fixed=NO_GROUPS,
-    unused=["use_dynamic_ntk", "use_logn_attn", "use_cache_kernel", "use_cache_quantization"],
+    unused=QWEN_UNUSED,
 )
 def qwen(c: Config) -> Block:
     """Llama with biases on q, k and v; intermediate_size holds gate and up together (QWenLMHeadModel)."""
@@ -97,6 +101,10 @@ def qwen(c: Config) -> Block:
     return llama_like(c, gqa(c, qkv_bias=True, out_bias=bias, d_h=d_h), glu(c, half, bias=bias))
 
 
+TELECHAT_UNUSED = ["bias_dropout_fusion", "flash_attn", "masked_softmax_fusion", "skip_bias_add"]  # which kernels run
+TELECHAT_UNUSED += ["n_inner", "training_seqlen", "logn", "offset_alibi", "semi_causal"]
+
+
 @family(
     "telechat",
     "TelechatForCausalLM",
@@ -104,8 +112,7 @@ def qwen(c: Config) -> Block:
     defaults=sizes(160256, 4096, None, 30, 32)
     | dict(ffn_hidden_size=12288, embed_layernorm=False, tie_word_embeddings=True),
     fixed=NO_HEAD_DIM,
-    unused=["n_inner", "training_seqlen", "logn", "flash_attn", "skip_bias_add", "bias_dropout_fusion"]
-    + ["masked_softmax_fusion", "offset_alibi", "semi_causal"],
+    unused=TELECHAT_UNUSED,
 )
 def telechat(c: Config) -> Block:
     """Llama with biases on the last matrix of attention and FFN; an embedding norm if asked (TelechatForCausalLM)."""
@@ -137,6 +144,10 @@ def phi_msft(c: Config) -> Block:
 # -- ChatGLM: four models under one model_type -------------------------------------------------------------------
 
 
+CHATGLM_UNUSED = ["apply_query_key_layer_scaling", "bias_dropout_fusion", "fp32_residual_connection", "interleaved_qkv"]
+CHATGLM_UNUSED += ["gmask_token_id", "original_rope", "prefix_projection", "quantization_bit", "rope_ratio"]
+
+
 @family(
     "chatglm",
     "ChatGLMForConditionalGeneration",
@@ -144,9 +155,8 @@ def phi_msft(c: Config) -> Block:
     defaults=dict(vocab_size=None, hidden_size=4096, num_hidden_layers=28, num_attention_heads=32)
     | dict(inner_hidden_size=16384, position_encoding_2d=True, padded_vocab_size=65024, ffn_hidden_size=13696)
     | dict(kv_channels=128, multi_query_attention=False, multi_query_group_num=1, post_layer_norm=True)
-    | dict(add_bias_linear=False, add_qkv_bias=False, rmsnorm=True, pre_seq_len=None, tie_word_embeddings=None),
-    unused=["apply_query_key_layer_scaling", "bias_dropout_fusion", "fp32_residual_connection", "gmask_token_id"]
-    + ["original_rope", "quantization_bit", "prefix_projection", "rope_ratio", "interleaved_qkv"],
+    | dict(add_bias_linear=False, add_qkv_bias=False, rmsnorm=True, pre_seq_len=None),
+    unused=CHATGLM_UNUSED,
 )
 def chatglm(c: Config) -> Block:
     """ChatGLM-6B where inner_hidden_size is stated, ChatGLM2, 3 and GLM-4-9B where padded_vocab_size is (ChatGLMModel).
@@ -154,8 +164,12 @@ def chatglm(c: Config) -> Block:
     The published files name ChatGLMModel, which from the second on holds the output matrix too.
     """
     first, later = (any(map(c.says, keys)) for keys in (["inner_hidden_size", "position_encoding_2d"], LATER_CHATGLM))
-    c.require(first != later, "the fields do not say which ChatGLM this is", "state inner_hidden_size or ffn_hidden_size")
+    c.require(
+        first != later, "the fields do not say which ChatGLM this is", "state inner_hidden_size or ffn_hidden_size"
+    )
     c.require(c.pre_seq_len is None, "pre_seq_len: a prefix encoder is not counted", "leave it out")
+    if c.head not in ("none", "lm", "seq2seq_lm"):
+        raise unknown_head(c)
     return chatglm_1(c) if first else chatglm_2(c)
 
 
@@ -164,7 +178,8 @@ LATER_CHATGLM = ["padded_vocab_size", "ffn_hidden_size", "multi_query_attention"
 
 def chatglm_1(c: Config) -> Block:
     """LayerNorms, biases, a plain FFN; transformers ties the head although the checkpoint holds it once more."""
-    d, rows, tied = c.hidden_size, c.stated("vocab_size"), c.tie_word_embeddings in (None, True)
+    d, rows = c.hidden_size, c.stated("vocab_size")
+    tied = c.tie_word_embeddings or not c.says("tie_word_embeddings")
     layer = pre_norm(layer_norm(c), mha(c), mlp(c, c.inner_hidden_size))
     head = Linear(d_in=d, d_out=rows, category="head", tied_to="embed_tokens" if tied else None)
     return block(
@@ -204,7 +219,8 @@ def chatglm_2(c: Config) -> Block:
 )
 def minicpm(c: Config) -> Block:
     """Llama with a tied head and scaled residuals; MiniCPM-MoE has experts in every layer (MiniCPMForCausalLM)."""
-    bias, ffn = c.attention_bias, glu(c)
+    bias = c.attention_bias
+    ffn: Component = glu(c)
     if c.num_experts:
         unpublished(c)
         ffn = moe(c, c.intermediate_size, experts=c.num_experts)
@@ -213,7 +229,7 @@ def minicpm(c: Config) -> Block:
 
 @family(
     "grok-1",
-    "Grok1ForCausalLM",
+    "Grok1ModelForCausalLM",
     names=dict(num_local_experts="num_experts"),
     defaults=sizes(131072, 6144, 32768, 64, 48, 8, num_experts=8, num_experts_per_tok=2, tie_word_embeddings=True),
     fixed=NO_HEAD_DIM,
@@ -225,6 +241,11 @@ def grok_1(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
 
 
+ARCTIC_UNUSED = ["enable_expert_tensor_parallelism", "enc_index", "use_residual"]
+ARCTIC_UNUSED += [f"moe_{name}" for name in ("eval_capacity_factor", "min_capacity", "token_dropping")]
+ARCTIC_UNUSED += ["moe_train_capacity_factor"]
+
+
 @family(
     "arctic",
     "ArcticForCausalLM",
@@ -232,45 +253,20 @@ def grok_1(c: Config) -> Block:
     defaults=sizes(32000, 4096, 14336, 32, 32, num_experts=8, num_experts_per_tok=1)
     | dict(moe_layer_frequency=2, parallel_attn_mlp_res=False),
     fixed=NO_HEAD_DIM,
-    unused=["enable_expert_tensor_parallelism", "enc_index", "moe_eval_capacity_factor", "moe_min_capacity"]
-    + ["moe_token_dropping", "moe_train_capacity_factor", "use_residual"],
+    unused=ARCTIC_UNUSED,
 )
 def arctic(c: Config) -> Block:
     """Experts in every moe_layer_frequency-th layer, beside a dense FFN as wide as the model (ArcticForCausalLM)."""
     unpublished(c)
-    experts, norm = moe(c, c.intermediate_size, experts=c.num_experts), rms(c)
-    if c.parallel_attn_mlp_res:
-        residual = block(residual_norm=norm, residual_ffn=glu(c, c.hidden_size))
-        experts = block(residual=residual, moe=experts)
+    norm, experts = rms(c), arctic_experts(c)
     period = c.moe_layer_frequency
     words = [DENSE if (i + 1) % period else SPARSE for i in range(c.num_hidden_layers)]
     layers = interleaved(c, {"": gqa(c)}, [""] * len(words), {DENSE: glu(c), SPARSE: experts}, words)
     return causal_lm(c, layers, norm=norm)
 
 
-@family(
-    "minimax_text_01",
-    "MiniMaxText01ForCausalLM",
-    names=dict(num_experts="num_local_experts"),
-    defaults=(
-        MINIMAX := sizes(32000, 4096, 14336, 32, 32, 8, attn_type_list=None)
-        | dict(num_experts=8, num_experts_per_tok=2, shared_intermediate_size=0)
-    ),
-    unused=(
-        MINIMAX_UNUSED := [
-            *(f"layernorm_{part}_{factor}" for part in SCALED for factor in ("alpha", "beta")),
-            "postnorm",
-            "shared_moe_mode",
-        ]
-    ),
-)
-@family(
-    "minimax_m1",
-    "MiniMaxM1ForCausalLM",
-    names=dict(num_experts="num_local_experts"),
-    defaults=MINIMAX,
-    unused=MINIMAX_UNUSED,
-)
-def minimax_text_01(c: Config) -> Block:
-    """Lightning attention where attn_type_list says 0, full attention where 1, and experts (MiniMaxText01ForCausalLM)."""
-    raise NotImplementedError
+def arctic_experts(c: Config) -> Component:
+    """Routed experts, and a residual FFN with a norm of its own where the file asks for it."""
+    experts = moe(c, c.intermediate_size, experts=c.num_experts)
+    residual = block(norm=rms(c), ffn=glu(c, c.hidden_size))
+    return block(residual=residual, moe=experts) if c.parallel_attn_mlp_res else experts

@@ -38,6 +38,8 @@ QWEN = SIZES | dict(vocab_size=151936, intermediate_size=22016, num_key_value_he
 QWEN_WINDOW = dict(use_sliding_window=False, sliding_window=4096, max_window_layers=28)
 QWEN_NULLABLE = ["sliding_window", "num_key_value_heads"]
 OLMO = SIZES | dict(vocab_size=50304, attention_bias=False)
+NO_BIASES = dict(attention_bias=False, mlp_bias=False)
+NO_GROUPS = dict(num_key_value_heads=None, head_dim=None)
 
 
 @family("llama", "LlamaForCausalLM", defaults=LLAMA)
@@ -61,6 +63,20 @@ OLMO = SIZES | dict(vocab_size=50304, attention_bias=False)
     defaults=LLAMA
     | dict(vocab_size=128512, intermediate_size=10240, num_hidden_layers=48, num_key_value_heads=2, head_dim=128),
     nullable=["num_key_value_heads", "head_dim"],
+)
+@family("baichuan", "BaichuanForCausalLM", defaults=SIZES | dict(vocab_size=64000), fixed=NO_BIASES | NO_GROUPS)
+@family(
+    "Yi",
+    "YiForCausalLM",
+    defaults=SIZES | dict(vocab_size=64000, num_key_value_heads=4),
+    fixed=NO_BIASES | dict(head_dim=None),
+)
+@family(
+    "internlm2",
+    "InternLM2ForCausalLM",
+    names=dict(attention_bias="bias"),
+    defaults=SIZES | dict(vocab_size=103168, attention_bias=True),
+    fixed=dict(mlp_bias=False, head_dim=None),
 )
 @family(
     "iquestcoder",
@@ -177,6 +193,20 @@ def starcoder2(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c))
 
 
+@family(
+    "stablelm_epoch",
+    "StableLMEpochForCausalLM",
+    fixed=dict(head_dim=None, qk_layernorm=False, use_parallel_residual=False),
+    unused=["rotary_scaling_factor"],
+    defaults=SIZES
+    | dict(
+        vocab_size=50304,
+        hidden_size=2560,
+        intermediate_size=6912,
+        num_key_value_heads=32,
+        use_qkv_bias=False,
+    ),
+)
 @family(
     "stablelm",
     "StableLmForCausalLM",

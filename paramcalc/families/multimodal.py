@@ -46,13 +46,6 @@ def text_of(c: Config, section: str, model_type: str, *towers: str, **fixed: Any
     return language_model(c, section, model_type, **fixed)
 
 
-@family("gemma3", "Gemma3ForConditionalGeneration", defaults=dict(tie_word_embeddings=True))
-def gemma3(c: Config) -> Component:
-    """Gemma 3 with a vision tower: the language model is counted (Gemma3ForConditionalGeneration)."""
-    only_text(c, "vision_config")
-    return language_model(c, "text_config", "gemma3_text", tie_word_embeddings=c.tie_word_embeddings)
-
-
 @family(
     "fuyu",
     "FuyuForCausalLM",
@@ -128,17 +121,9 @@ def gemma4_assistant(c: Config) -> Component:
     )
 
 
-@family("llama4", "Llama4ForCausalLM", defaults={})
-def llama4(c: Config) -> Component:
-    """Llama 4 with a vision tower: the language model is counted (Llama4ForConditionalGeneration)."""
-    return text_of(c, "text_config", "llama4_text", "vision_config")
-
-
-@family("qwen3_5", "Qwen3_5ForCausalLM", defaults={})
-@family("qwen3_5_moe", "Qwen3_5MoeForCausalLM", defaults={})
 @family("qwen4_exp", "Qwen4ExpForCausalLM", defaults={})
-def qwen3_5(c: Config) -> Component:
-    """Qwen 3.5 and 4 with a vision tower: the language model is counted (Qwen3_5ForConditionalGeneration)."""
+def qwen4_exp(c: Config) -> Component:
+    """Qwen 4 with a vision tower: the language model is counted (Qwen4ExpForConditionalGeneration)."""
     return text_of(c, "text_config", f"{c.family}_text", "vision_config", **tied_above(c))
 
 
@@ -155,10 +140,15 @@ def tied_above(c: Config) -> dict[str, bool]:
     return {} if c.head == "lm" else {"tie_word_embeddings": c.tie_word_embeddings}
 
 
-@family("mllama", "MllamaForCausalLM", defaults={})
-def mllama(c: Config) -> Component:
-    """Llama 3.2 with a vision tower: the language model is counted (MllamaForConditionalGeneration)."""
-    return text_of(c, "text_config", "mllama_text_model", "vision_config")
+KIMI_UNUSED = ["ignore_index", "media_placeholder_token_id", "use_unified_vision_chunk", "video_placeholder"]
+
+
+@family("kimi_k25", "KimiK25ForConditionalGeneration", defaults={}, unused=KIMI_UNUSED)
+@family("kimi_vl", "KimiVLForConditionalGeneration", defaults={}, unused=KIMI_UNUSED)
+def kimi_k25(c: Config) -> Component:
+    """Kimi with a vision tower: the language model is counted (KimiK25ForConditionalGeneration)."""
+    kind = {"kimi_k25": "kimi_k2", "kimi_vl": "deepseek_v3"}[c.family]
+    return text_of(c, "text_config", kind, "vision_config", **tied_above(c))
 
 
 @family(

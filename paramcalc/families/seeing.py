@@ -141,16 +141,13 @@ def llava_next(c: Config) -> Block:
     """LLaVA with a learned end of line between rows of tiles (LlavaNextForConditionalGeneration)."""
     one = c.family == "llava_onevision"
     text, tower = (Named("qwen2"), SIGLIP) if one else (Named("llama"), CLIP)
-    return composes(
-        c, text, tower, lambda v, d: block("projector", **llava_layers(c, v, d), newline=Param(shape=(d,)))
-    )
+    return composes(c, text, tower, lambda v, d: block("projector", **llava_layers(c, v, d), newline=Param(shape=(d,))))
 
 
 @family(
     "mistral3",
     "Mistral3ForConditionalGeneration",
-    defaults=LLAVA
-    | dict(multimodal_projector_bias=False, spatial_merge_size=2, tie_word_embeddings=True),
+    defaults=LLAVA | dict(multimodal_projector_bias=False, spatial_merge_size=2, tie_word_embeddings=True),
     fixed=ABOVE,
 )
 def mistral3(c: Config) -> Block:
@@ -184,11 +181,9 @@ def paligemma(c: Config) -> Block:
         SIGLIP.sizes | dict(intermediate_size=4096, num_hidden_layers=27, image_size=224),
     )
 
-    def projector(v: Config, d: int) -> Linear:
-        c.require(c.projection_dim == d, f"projection_dim ({c.projection_dim}) is not the language model's width ({d})")
-        return Linear(d_in=v.hidden_size, d_out=c.projection_dim, bias=True, category="projector")
-
-    return composes(c, text, tower, projector)
+    return composes(
+        c, text, tower, lambda v, _: Linear(d_in=v.hidden_size, d_out=c.projection_dim, bias=True, category="projector")
+    )
 
 
 @family(
@@ -289,13 +284,73 @@ def mllama(c: Config) -> Component:
     )
 
 
-@family("qwen2_vl", "Qwen2VLForConditionalGeneration", defaults=QWEN2_TEXT, fixed=EITHER | EQUAL_HEADS)
+QWEN2_TEXT = sizes(152064, 8192, 29568, 80, 64, 8) | dict(
+    use_sliding_window=False, sliding_window=4096, max_window_layers=80, layer_types=None
+)
+del QWEN2_TEXT["head_dim"]
+QWEN2_READ: dict[str, Any] = dict(defaults=QWEN2_TEXT, nullable=["sliding_window", "num_key_value_heads"])
+EQUAL = dict(head_dim=None)  # heads always cut the width
+
+
+@family("qwen2_vl_text", "Qwen2VLTextModel", fixed=EQUAL, **QWEN2_READ)
+@family("qwen2_5_vl_text", "Qwen2_5_VLTextModel", fixed=EQUAL, **QWEN2_READ)
+def qwen2_vl_text(c: Config) -> Component:
+    """Qwen2 with positions in three dimensions (Qwen2VLTextModel)."""
+    return get("qwen2").recipe(c)
+
+
+NO_WINDOW = dict(use_sliding_window=False, sliding_window=None, max_window_layers=0)
+
+
+@family(
+    "qwen3_vl_text",
+    "Qwen3VLTextModel",
+    defaults=sizes(151936, 4096, 22016, 32, 32, 32, 128, attention_bias=False),
+    fixed=NO_WINDOW,
+    nullable=["num_key_value_heads"],
+)
+def qwen3_vl_text(c: Config) -> Component:
+    """Qwen3 with positions in three dimensions (Qwen3VLTextModel)."""
+    return get("qwen3").recipe(c)
+
+
+@family(
+    "qwen3_vl_moe_text",
+    "Qwen3VLMoeTextModel",
+    names=dict(num_experts="num_local_experts"),
+    defaults=sizes(151936, 2048, 5632, 24, 16, 16, attention_bias=False, tie_word_embeddings=True)
+    | dict(decoder_sparse_step=1, moe_intermediate_size=1408, num_experts_per_tok=4, num_experts=60)
+    | dict(mlp_only_layers=None),
+    fixed=NO_WINDOW,
+)
+def qwen3_vl_moe_text(c: Config) -> Component:
+    """Qwen3-MoE with positions in three dimensions (Qwen3VLMoeTextModel)."""
+    return get("qwen3_moe").recipe(c)
+
+
+GLM4V_TEXT = sizes(151552, 4096, 13696, 40, 32, 2)
+del GLM4V_TEXT["head_dim"]
+
+
+@family(
+    "glm4v_text",
+    "Glm4vTextModel",
+    defaults=GLM4V_TEXT,
+    fixed=EQUAL | dict(attention_bias=True),
+    nullable=["num_key_value_heads"],
+)
+def glm4v_text(c: Config) -> Component:
+    """GLM-4 with biases on q, k and v (Glm4vTextModel)."""
+    return get("glm4").recipe(c)
+
+
+@family("qwen2_vl", "Qwen2VLForConditionalGeneration", fixed=EITHER | EQUAL, **QWEN2_READ)
 def qwen2_vl(c: Config) -> Component:
     """A ViT over images and video, a merger, Qwen2 (Qwen2VLForConditionalGeneration)."""
     return sees(c, "qwen2_vl_text", "qwen2_vl_vision", lambda v, _: qwen2_merger(v), flat=True)
 
 
-@family("qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration", defaults=QWEN2_TEXT, fixed=EITHER | EQUAL_HEADS)
+@family("qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration", fixed=EITHER | EQUAL, **QWEN2_READ)
 def qwen2_5_vl(c: Config) -> Component:
     """A tower of windowed attention, a merger, Qwen2 (Qwen2_5_VLForConditionalGeneration)."""
     return sees(c, "qwen2_5_vl_text", "qwen2_5_vl_vision", lambda v, _: qwen2_5_merger(v), flat=True)

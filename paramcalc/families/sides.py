@@ -13,8 +13,8 @@ from paramcalc.components.attention import Kind
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.heads import classifier, lm_head, unknown_head
-from paramcalc.families.skeletons import layer_norm, mlp
-from paramcalc.spec import Block, Component, Conv1d, Embedding, Layers, Linear, Param, Run, block, stack
+from paramcalc.families.skeletons import mlp
+from paramcalc.spec import Block, Category, Component, Conv1d, Embedding, Layers, Linear, Norm, Param, Run, block, stack
 
 NAMES = dict(hidden_size="d_model", num_attention_heads="encoder_attention_heads", num_hidden_layers="encoder_layers")
 
@@ -57,6 +57,7 @@ class Form(NamedTuple):
     cross: bool = True  # the decoder attends to the encoder
     logits_bias: bool = True  # a persistent buffer beside the head
     ties_decoder: bool = True  # the decoder-only class can tie its head
+    norms: Category | None = "norm"  # what norms count as; None: as what holds them, a tower
 
 
 # -- parts -------------------------------------------------------------------------------------------------------
@@ -67,6 +68,11 @@ def sizes_of(c: Config, role: str) -> tuple[int, int, int]:
     if role == "encoder":
         return c.encoder_layers, c.encoder_attention_heads, c.encoder_ffn_dim
     return c.decoder_layers, c.decoder_attention_heads, c.decoder_ffn_dim
+
+
+def norm_of(c: Config, form: Form) -> Norm:
+    """LayerNorm over the width."""
+    return Norm(width=c.hidden_size, bias=True, category=form.norms)
 
 
 def attention(
@@ -112,7 +118,7 @@ def layer(
     steps["ffn"] = mlp(c, sizes_of(c, role)[2], bias=form.ffn_bias) if ffn is None else ffn
     parts: dict[str, Component] = {}
     for name, step in steps.items():
-        norm: dict[str, Component] = {f"{name}_norm": layer_norm(c)}
+        norm: dict[str, Component] = {f"{name}_norm": norm_of(c, form)}
         parts |= norm | {name: step} if form.pre_norm else {name: step} | norm
     return block(**parts)
 
@@ -132,7 +138,7 @@ def side(
 
     `layers` are all of them, or one that is repeated; `positions`: rows that max_position_embeddings does not state.
     """
-    d, norm = c.hidden_size, layer_norm(c)
+    d, norm = c.hidden_size, norm_of(c, form)
     tied_to = owner if c.tie_word_embeddings and c.head != "lm" else None
     stored = None if form.spare_rows is None else positions or c.max_position_embeddings + form.spare_rows
     one = layer(c, role, form) if layers is None else layers
@@ -181,13 +187,13 @@ def model(c: Config, form: Form) -> Block:
     return joined(c, form, side(c, "encoder", form), side(c, "decoder", form))
 
 
-def spectrogram_encoder(c: Config, form: Form) -> Block:
+def spectrogram_encoder(c: Config, form: Form, *, role: str = "encoder") -> Block:
     """Two convolutions over mel channels, positions, layers, a norm."""
     d = c.hidden_size
     return block(
         conv1=Conv1d(channels=d, kernel=3, per_group=c.num_mel_bins, category="embedding"),
         conv2=Conv1d(channels=d, kernel=3, per_group=d, category="embedding"),
         positions=Embedding(rows=c.max_source_positions, width=d),
-        layers=stack("encoder", Run(c.encoder_layers, layer(c, "encoder", form))),
-        norm=layer_norm(c),
+        layers=stack(role, Run(c.encoder_layers, layer(c, "encoder", form))),
+        norm=norm_of(c, form),
     )

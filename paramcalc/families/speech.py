@@ -250,7 +250,7 @@ def audio_tower(c: Config, names: Mapping[str, str], *kinds: str, **ours: int) -
     section = c.section("audio_config", Reading(AUDIO | ours, names=names, unused=["vocab_size"]))
     kind = section.raw("model_type") or kinds[0]
     c.require(kind in kinds, f"audio_config is a {kind}", "only Whisper's encoder can be counted here")
-    return block("other", **spectrogram_encoder(section, WHISPER).items), section
+    return block("other", **spectrogram_encoder(section, WHISPER._replace(norms=None), role="audio").items), section
 
 
 def two_layers(d_in: int, d: int, *, bias: bool, norm: bool = False) -> Block:

@@ -21,6 +21,8 @@ class Tower(NamedTuple):
 
 
 TOWERS: dict[str, Tower] = {}
+# Those that a class may name freely: complete models, with no merger to follow.
+LONE = ("clip_vision_model", "idefics3_vision", "internvl_vision", "pixtral", "siglip_vision_model", "smolvlm_vision")
 
 
 def tower(
@@ -43,7 +45,10 @@ def vision(c: Config, kind: str, *, any_kind: bool = False, **sizes: Any) -> tup
     """
     stated = c.section("vision_config", Reading({})).raw("model_type") if any_kind else None
     kind = stated or kind
-    c.require(kind in TOWERS, f"vision_config is a {kind}, which is not known", "known: " + ", ".join(sorted(TOWERS)))
+    known = LONE if any_kind else TOWERS
+    c.require(
+        kind in known, f"vision_config is a {kind}, which cannot be counted", "known: " + ", ".join(sorted(known))
+    )
     recipe, reading = TOWERS[kind]
     if c.raw("vision_config") is None:
         reading = reading._replace(defaults={**reading.defaults, **sizes})
@@ -163,9 +168,7 @@ def pixtral(v: Config) -> Block:
 def llama4_vision(v: Config) -> Block:
     """A ViT with a class token behind the others, and a pixel-shuffling MLP (Llama4VisionModel)."""
     d, out = v.hidden_size, v.projector_output_dim
-    adapter = block(
-        up=Linear(d_in=v.intermediate_size, d_out=v.projector_input_dim), down=Linear(d_in=out, d_out=out)
-    )
+    adapter = block(up=Linear(d_in=v.intermediate_size, d_out=v.projector_input_dim), down=Linear(d_in=out, d_out=out))
     return block(
         "vision",
         patches=patches(v, bias=False),
@@ -224,9 +227,7 @@ VIDEO = dict(num_hidden_layers=32, num_attention_heads=16, in_channels=3, patch_
 OLD = ["in_chans", "spatial_patch_size"]  # of the first releases
 
 
-@tower(
-    "qwen2_vl_vision", names=NAMES, defaults=VIDEO | dict(embed_dim=1280, hidden_size=3584, mlp_ratio=4), unused=OLD
-)
+@tower("qwen2_vl_vision", names=NAMES, defaults=VIDEO | dict(embed_dim=1280, hidden_size=3584, mlp_ratio=4), unused=OLD)
 def qwen2_vision(v: Config) -> Block:
     """A ViT with rotary positions; hidden_size is the language model's (Qwen2-VL, 2409.12191)."""
     ignored(v, in_chans=v.in_channels)
@@ -234,9 +235,7 @@ def qwen2_vision(v: Config) -> Block:
     v.require(d % h == 0, f"embed_dim ({d}) is not divisible by num_heads ({h})")
     attn = biased(Attention(width=d, heads=h, kv_heads=h, head_dim=named("d_h", d // h, origin="embed_dim / h")))
     layer = pre_norm(Norm(width=d, bias=True), attn, Mlp(width=d, hidden=d * v.mlp_ratio, gated=False, bias=True))
-    return block(
-        "vision", patches=cubes(v, d, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer))
-    )
+    return block("vision", patches=cubes(v, d, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer)))
 
 
 def qwen2_merger(v: Config) -> Block:
@@ -263,8 +262,10 @@ def qwen2_5_merger(v: Config) -> Block:
     return merger(rms(v), v.hidden_size * square(v), v.out_hidden_size)
 
 
-QWEN3 = VIDEO | dict(num_hidden_layers=27, hidden_size=1152, intermediate_size=4304, patch_size=16) | dict(
-    out_hidden_size=3584, num_position_embeddings=2304
+QWEN3 = (
+    VIDEO
+    | dict(num_hidden_layers=27, hidden_size=1152, intermediate_size=4304, patch_size=16)
+    | dict(out_hidden_size=3584, num_position_embeddings=2304)
 )
 
 
@@ -344,7 +345,9 @@ def glm4v_merger(v: Config) -> Block:
 def internvl_vision(v: Config) -> Block:
     """A ViT with a class token and a learned scale behind each part (InternVLVisionModel)."""
     d, bias = v.hidden_size, v.attention_bias
-    v.require(v.norm_type in ("layer_norm", "rms_norm"), f"norm_type {v.norm_type!r} is neither layer_norm nor rms_norm")
+    v.require(
+        v.norm_type in ("layer_norm", "rms_norm"), f"norm_type {v.norm_type!r} is neither layer_norm nor rms_norm"
+    )
     norm = Norm(width=d, bias=v.norm_type == "layer_norm")
     image, patch = pair(v, "image_size"), pair(v, "patch_size")
     count = named("patches", (image[0] // patch[0]) * (image[1] // patch[1]), origin="image_size / patch_size")

@@ -58,7 +58,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
     (
         "vision",
         (
-            called("vision_tower", "vision_model", "image_encoder", "img_processor", "visual"),
+            called("vision_tower", "vision_model", "image_encoder", "img_processor", "visual", "vqmodel"),
             part(r"^FuyuModel$", "vision_embed_tokens"),
             part(r"^NeoMMEModel$", "patch_embeddings"),
             part(r"^GotOcr2Model$", "vision_tower"),
@@ -90,14 +90,17 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
     ("ffn", (dense_only,)),
     (
         "shared_experts",
-        (called("shared_expert", "shared_experts", "shared_expert_gate", "shared_mlp"),),
+        (
+            called("shared_expert", "shared_experts", "shared_expert_gate", "shared_mlp"),
+            part(r"^DogeCDMoE$", "gate_proj", "up_proj", "down_proj"),
+        ),
     ),
     (
         "other",
         (
             held_by(r"(HyperConnection|HyperHead|AltUp|LaurelBlock|AttentionResidual|MessageGate|GatedResidual)$"),
             part(r"PLELayer$", "key_proj", "value_proj", "conv1d"),
-            held_by(r"^(Bottleneck|OutputBottleneck)$"),
+            held_by(r"^(Bottleneck|OutputBottleneck|MvpPrompt)$"),
             part(r"^Gemma\w+Model$", "per_layer_model_projection", "altup_projections", "altup_unembed_projections"),
             part(r"^Gemma\w+DecoderLayer$", "per_layer_input_gate", "per_layer_projection", "layer_scalar"),
             part(r"AssistantForCausalLM$", "pre_projection", "post_projection", "masked_embedding"),
@@ -120,9 +123,10 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         (
             held_by(r"(Router|TopKGating|MoEV1Gate)$"),
             part(r"SparseMoeBlock$", "expert_bias"),
+            part(r"^DogeCDMoE$", "router_gate"),
         ),
     ),
-    ("experts", (held_by(r"Experts$"),)),
+    ("experts", (held_by(r"Experts$"), part(r"^DogeCDMoE$", "down_embed", "up_embed"))),
     (
         "recurrent",
         (
@@ -157,6 +161,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         (
             in_table,
             held_by(r"(Embeddings?|PositionEncoding)$"),
+            part(r"^WhisperEncoder$", "conv1", "conv2"),
             part(r"^OPTDecoder$", "project_in"),
             part(r"^(AlbertTransformer|RemBertEncoder)$", "embedding_hidden_mapping_in"),
             called("embeddings_project"),
@@ -169,6 +174,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
             called("lm_head", "score", "classifier", "qa_outputs", "classification_head"),
             part(r"Model$", "pooler"),
             part(r"^EsmModel$", "contact_head"),
+            part(r"^Whisper", "proj_out", "projector"),
             part(r"^PerceiverBasicDecoder$", "final_layer"),
             part(r"^NeoMMEForMaskedLM$", "unembedding_projection"),
             part(r"^GPTNeoXJapaneseForCausalLM$", "embed_out"),

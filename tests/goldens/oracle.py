@@ -146,6 +146,8 @@ def idle_elements(model: nn.Module) -> int | None:
     """
     idle, seen = 0, set()
     for block in model.modules():
+        if type(block).__name__ == "DogeCDMoE":  # experts are rows of embedding tables
+            idle += 2 * (block.num_experts - block.top_k) * block.hidden_size
         for experts in expert_sets(block):
             if id(experts) in seen:
                 continue

@@ -1,0 +1,266 @@
+"""Families whose class is code on the Hub and whose layers differ from one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from paramcalc.components import Attention, LightningAttention, Mlp
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import (
+    causal_lm,
+    glu,
+    gqa,
+    head_dim,
+    ignored,
+    kv_heads,
+    mamba,
+    mha,
+    mlp,
+    moe,
+    pre_norm,
+    rms,
+    sizes,
+)
+from paramcalc.spec import Block, Component, Linear, Norm, Param, block
+
+# -- MiniMax-01 --------------------------------------------------------------------------------------------------
+
+MINIMAX_NAMES = dict(num_experts="num_local_experts")
+MINIMAX = sizes(32000, 4096, 14336, 32, 32, 8) | dict(attn_type_list=None, shared_intermediate_size=0)
+MINIMAX |= dict(num_experts=8, num_experts_per_tok=2)
+SCALES = [
+    f"layernorm_{part}_{name}" for part in ("full_attention", "linear_attention", "mlp") for name in ("alpha", "beta")
+]
+MINIMAX_UNUSED = [*SCALES, "postnorm", "shared_moe_mode"]
+
+
+@family("minimax_text_01", "MiniMaxText01ForCausalLM", names=MINIMAX_NAMES, defaults=MINIMAX, unused=MINIMAX_UNUSED)
+@family("minimax_m1", "MiniMaxM1ForCausalLM", names=MINIMAX_NAMES, defaults=MINIMAX, unused=MINIMAX_UNUSED)
+def minimax_text_01(c: Config) -> Block:
+    """Lightning attention where attn_type_list says 0, full where 1, experts throughout (MiniMaxText01ForCausalLM).
+
+    Beside the experts there may be a shared one with a gate.
+    """
+    words = c.per_layer("attn_type_list")
+    if words is None:
+        raise c.missing("attn_type_list")
+    c.require(
+        all(type(word) is int and word in (0, 1) for word in words), "attn_type_list has words other than 0 and 1"
+    )
+    lightning = LightningAttention(
+        width=c.hidden_size, heads=c.num_attention_heads, head_dim=head_dim(c), block_size=None
+    )
+    shared = c.shared_intermediate_size or None
+    experts = moe(c, c.intermediate_size, experts=c.num_experts, shared=shared, shared_gate=shared is not None)
+    layers = [pre_norm(rms(c), mixer, experts) for mixer in (lightning, gqa(c))]
+    return causal_lm(c, [layers[word] for word in words], norm=rms(c))
+
+
+# -- OpenELM -----------------------------------------------------------------------------------------------------
+
+
+@family(
+    "openelm",
+    "OpenELMForCausalLM",
+    names=dict(num_hidden_layers="num_transformer_layers", hidden_size="model_dim")
+    | dict(tie_word_embeddings="share_input_output_layers"),
+    defaults=dict(vocab_size=32000, hidden_size=2048, head_dim=128, num_hidden_layers=12, num_gqa_groups=1)
+    | dict(qkv_multipliers=None, ffn_multipliers=None, ffn_with_glu=True, ffn_dim_divisor=256)
+    | dict(normalize_qk_projections=False, normalization_layer_name="rms_norm", num_query_heads=None)
+    | dict(num_kv_heads=None),
+    unused=["activation_fn_name", "max_context_length", "rope_freq_constant", "rope_max_length"],
+)
+def openelm(c: Config) -> Block:
+    """Layers that grow with depth: two multipliers each for heads and FFN, or one for all (OpenELMForCausalLM).
+
+    Mehta et al. 2024 (2404.14619), section 2.1. Widths are rounded to whole groups of heads, to 256 in the FFN.
+    """
+    c.require(c.normalization_layer_name == "rms_norm", f"{c.normalization_layer_name} is not a norm the class knows")
+    d, d_h, groups = c.hidden_size, c.head_dim, c.num_gqa_groups
+    heads = [divisible(d * m, d_h * groups) // d_h for m in multipliers(c, "qkv_multipliers", 1.0)]
+    widths = [divisible(d * m, c.ffn_dim_divisor) for m in multipliers(c, "ffn_multipliers", 4.0)]
+    ignored(c, num_query_heads=heads, num_kv_heads=[h // groups for h in heads])
+    norm = Norm(width=d_h) if c.normalize_qk_projections else None
+
+    def layer(h: int, width: int) -> Block:
+        attn = Attention(width=d, heads=h, kv_heads=h // groups, head_dim=d_h, q_norm=norm, k_norm=norm)
+        return pre_norm(rms(c), attn, glu(c, width) if c.ffn_with_glu else mlp(c, width, bias=False))
+
+    return causal_lm(c, [layer(h, width) for h, width in zip(heads, widths, strict=True)], norm=rms(c))
+
+
+def multipliers(c: Config, name: str, default: float) -> list[float]:
+    """One multiplier for each layer: the same for all, or two ends of a line, to two decimals; or a list of them."""
+    depth, given = c.num_hidden_layers, c.raw(name)
+    given = default if given is None else given
+    values = list(given) if isinstance(given, list | tuple) else [given] * depth
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) and 0 < v < 1e6 for v in values)
+    c.require(numbers and len(values) in (2, depth), f"{name} must be a number, two, or one for each layer")
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        return values
+    step = (values[1] - values[0]) / max(depth - 1, 1)
+    line = [values[0] + i * step for i in range(depth - 1)] + [values[1] if depth > 1 else values[0]]
+    return [round(100 * value) / 100 for value in line]
+
+
+def divisible(size: float, divisor: int) -> int:
+    """The nearest multiple of the divisor, at least one, and not below nine tenths of the size (MobileNet's rule)."""
+    nearest = max(divisor, int(size + divisor / 2) // divisor * divisor)
+    return nearest + divisor if nearest < 0.9 * size else nearest
+
+
+# -- Nemotron-NAS ------------------------------------------------------------------------------------------------
+
+# Per block: what the recipe reads, and how the cache is cut. Whatever else a file sets is a doubt.
+NAS_PARTS = {
+    "attention": {"no_op", "replace_with_linear", "n_heads_in_group", "window_length"}
+    | {"num_sink_tokens", "unshifted_sink", "use_prefill_window_in_sink_attention"},
+    "ffn": {"no_op", "replace_with_linear", "ffn_mult", "intermediate_size", "hidden_act"},
+}
+
+
+@family(
+    "nemotron-nas",
+    "DeciLMForCausalLM",
+    defaults=dict(vocab_size=32000, hidden_size=4096, num_hidden_layers=32, num_attention_heads=32)
+    | dict(attention_bias=False, mlp_bias=False, block_configs=None),
+    unused=["intermediate_size", "num_key_value_heads"],  # each block has its own
+)
+def nemotron_nas(c: Config) -> Block:
+    """Llama whose layers were searched: heads, FFN width, a matrix or nothing in their place (DeciLMForCausalLM).
+
+    Bercovich et al. 2024 (2411.19146). A part that is not there has no norm either.
+    """
+    blocks = c.per_layer("block_configs")
+    if blocks is None:
+        raise c.missing("block_configs")
+    return causal_lm(c, [nas_layer(c, number, described) for number, described in enumerate(blocks)], norm=rms(c))
+
+
+def nas_layer(c: Config, number: int, described: Any) -> Block:
+    """What block_configs says of one layer."""
+    halves = ("attention", "ffn")
+    complete = isinstance(described, Mapping) and all(isinstance(described.get(half), Mapping) for half in halves)
+    c.require(complete, f"block_configs[{number}] must have a mapping for attention and one for ffn")
+    return block(
+        **nas_part(c, "attention", described["attention"], nas_attention),
+        **nas_part(c, "ffn", described["ffn"], nas_ffn),
+    )
+
+
+def nas_part(
+    c: Config,
+    category: Literal["attention", "ffn"],
+    stated: Mapping[str, Any],
+    build: Callable[[Config, Mapping[str, Any]], Component],
+) -> dict[str, Component]:
+    """A norm and what follows it: nothing at all, one square matrix, or the part itself."""
+    others = sorted(key for key, value in stated.items() if value and key not in NAS_PARTS[category])
+    c.doubts.extend(f"nemotron-nas: key 'block_configs.{category}.{key}' was not used" for key in others)
+    if stated.get("no_op"):
+        return {}
+    square = Linear(d_in=c.hidden_size, d_out=c.hidden_size, category=category)
+    return {f"{category}_norm": rms(c), category: square if stated.get("replace_with_linear") else build(c, stated)}
+
+
+def nas_attention(c: Config, stated: Mapping[str, Any]) -> Attention:
+    """Attention whose groups of query heads have a stated size; a window where there is one."""
+    h, group = c.num_attention_heads, c.whole("n_heads_in_group", stated.get("n_heads_in_group"))
+    c.require(h % group == 0, f"n_heads_in_group ({group}) does not divide num_attention_heads ({h})")
+    window, heads = stated.get("window_length"), named("g", h // group, origin="h / n_heads_in_group")
+    bias = c.attention_bias
+    return mha(c, qkv_bias=bias, out_bias=bias, kv=heads, window=window and c.whole("window_length", window))
+
+
+def nas_ffn(c: Config, stated: Mapping[str, Any]) -> Mlp:
+    """A gated FFN of a stated width, or of two thirds of ffn_mult d, to the next multiple of 256."""
+    width, factor = stated.get("intermediate_size"), stated.get("ffn_mult") or 0
+    if width is None:
+        c.require(isinstance(factor, int | float) and 0 < factor < 1e6, f"ffn_mult must be a number, not {factor!r}")
+        width = named("d_ff", -(-int(2 * factor * c.hidden_size / 3) // 256) * 256, origin="2/3 ffn_mult d, to 256")
+    return glu(c, c.whole("intermediate_size", width), bias=c.mlp_bias)
+
+
+# -- Hymba -------------------------------------------------------------------------------------------------------
+
+
+HYMBA_UNUSED = ["attn_hidden_size", "conv_dim", "kq_head_dim", "v_head_dim"]  # what the class derives
+HYMBA_UNUSED += ["num_experts", "num_experts_per_tok", "num_mamba"]  # what it builds one of
+HYMBA_UNUSED += ["attn_implementation_new", "calc_logits_for_entire_prompt", "kq_norm", "kv_weight_reuse", "rope"]
+HYMBA_UNUSED += ["memory_tokens_interspersed_every", "orig_max_position_embeddings", "rope_type"]
+
+
+@family(
+    "hymba",
+    "HymbaForCausalLM",
+    defaults=sizes(65536, 4096, 14336, 32, 32, 8, sliding_window=None, global_attn_idx=None, num_memory_tokens=0)
+    | dict(mamba_d_state=16, mamba_d_conv=4, mamba_expand=2, mamba_dt_rank="auto", mamba_conv_bias=True)
+    | dict(mamba_proj_bias=False, mamba_inner_layernorms=True, kv_reuse_every_i_layer=None, kv_reuse_group=None)
+    | dict(mlp_hidden_act="silu", layer_type=None),
+    fixed=dict(head_dim=None),
+    unused=HYMBA_UNUSED,
+)
+def hymba(c: Config) -> Block:
+    """Attention and Mamba side by side in each layer, and learned tokens before each text (HymbaForCausalLM).
+
+    Dong et al. 2024 (2411.13676). Values are as wide as Mamba's channels; the outputs of both are normed, averaged and
+    projected by one matrix. Groups of layers share the keys and values of their first.
+    """
+    c.require(c.mlp_hidden_act == "silu", f"mlp_hidden_act {c.mlp_hidden_act!r} is not counted", "silu is")
+    c.words("layer_type", ["h"])
+    wide, everywhere = set(c.numbers("global_attn_idx")), c.sliding_window is None
+    borrowing, tokens = hymba_borrowers(c), c.num_memory_tokens
+
+    def layer(i: int) -> Block:
+        window = None if everywhere or i in wide else c.sliding_window
+        return hymba_layer(c, borrows=i in borrowing, window=window)
+
+    memory = Param(shape=(tokens, c.hidden_size), category="embedding") if tokens else None
+    layers = [layer(i) for i in range(c.num_hidden_layers)]
+    return causal_lm(c, layers, norm=rms(c), before={"memory_tokens": memory})
+
+
+def hymba_borrowers(c: Config) -> set[int]:
+    """The layers that use the keys and values of an earlier one."""
+    groups, period = c.listed("kv_reuse_group"), c.raw("kv_reuse_every_i_layer")
+    if groups is not None:
+        lists = all(isinstance(group, list) and all(type(i) is int for i in group) for group in groups)
+        c.require(lists, "kv_reuse_group must be lists of layer numbers")
+        return {i for group in groups for i in group[1:]}
+    c.require(period is None or type(period) is int, "kv_reuse_every_i_layer must be a whole number")
+    return {i for i in range(c.num_hidden_layers) if i % period} if period and period > 0 else set()
+
+
+def hymba_layer(c: Config, *, borrows: bool, window: int | None) -> Block:
+    """Both mixers behind one norm, a norm on the output of each, and a gated FFN."""
+    d, h, bias, inner = c.hidden_size, c.num_attention_heads, c.mamba_proj_bias, c.mamba_expand * c.hidden_size
+    attn = Attention(
+        width=d,
+        heads=h,
+        kv_heads=kv_heads(c),
+        head_dim=head_dim(c),
+        value_dim=c.mamba_expand * head_dim(c),
+        q_bias=bias,
+        k_bias=bias,
+        v_bias=bias,
+        window=window,
+        keys="borrowed" if borrows else "own",
+        joined=True,
+    )
+    mixer = mamba(
+        c,
+        inner=inner,
+        state=c.mamba_d_state,
+        kernel=c.mamba_d_conv,
+        dt_rank="mamba_dt_rank",
+        bias=bias,
+        conv_bias=c.mamba_conv_bias,
+        inner_norms=c.mamba_inner_layernorms,
+    )
+    norm, out_norm = rms(c), Norm(width=inner)
+    return block(
+        input_norm=norm, attn=attn, attn_norm=out_norm, mamba=mixer, mamba_norm=out_norm, post_norm=norm, ffn=glu(c)
+    )
