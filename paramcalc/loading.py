@@ -173,7 +173,8 @@ def _class_of(
         doubts.append(f"{family.name}: class {stated!r} is not known; counted as {family.main_class}")
         return family.main_class, main_head, doubts
     same_by_main_name = family.class_prefix + stated[len(prefix) :]  # ExaoneForCausalLM is LlamaForCausalLM
-    if not exists(family.name, stated) and not exists(family.name, same_by_main_name):
+    known = stated == family.main_class or exists(family.name, stated) or exists(family.name, same_by_main_name)
+    if not known:
         doubts.append(f"{family.name}: transformers has no class {stated!r}; its head is taken from the ending")
     return stated, head, doubts
 
