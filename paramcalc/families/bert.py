@@ -29,9 +29,10 @@ from paramcalc.families.skeletons import (
 )
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block
 
-TYPELESS = dict(vocab_size=30522, hidden_size=768, intermediate_size=3072, num_hidden_layers=12) | dict(
-    num_attention_heads=12, max_position_embeddings=512, tie_word_embeddings=True
+WIDTHS = dict(vocab_size=30522, hidden_size=768, num_hidden_layers=12, num_attention_heads=12) | dict(
+    max_position_embeddings=512, tie_word_embeddings=True
 )
+TYPELESS = WIDTHS | dict(intermediate_size=3072)
 ENCODER = TYPELESS | dict(type_vocab_size=2)
 DECODER = dict(is_decoder=False, add_cross_attention=False)
 BERT = ENCODER | DECODER
@@ -315,7 +316,7 @@ def rembert(c: Config) -> Block:
     "distilbert",
     "DistilBertForMaskedLM",
     names=dict(hidden_size="dim", num_attention_heads="n_heads", num_hidden_layers="n_layers"),
-    defaults=TYPELESS | dict(num_hidden_layers=6, hidden_dim=3072),
+    defaults=WIDTHS | dict(num_hidden_layers=6, hidden_dim=3072),
     fixed=ONLY_ENCODER,
     unused=["sinusoidal_pos_embds", "type_vocab_size"],  # positions are always a table; segments never
 )

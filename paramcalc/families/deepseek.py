@@ -15,7 +15,6 @@ from paramcalc.families.skeletons import (
     pre_norm,
     rms,
     shared_width,
-    sizes,
 )
 from paramcalc.spec import Block, Run
 
@@ -45,7 +44,8 @@ LATENT_UNUSED = ["num_key_value_heads", "head_dim", "qk_head_dim", "n_group", "t
     "deepseek",
     "DeepseekForCausalLM",
     names=dict(num_experts="n_routed_experts"),
-    defaults=sizes(102400, 4096, 11008, 30, 32, attention_bias=False)
+    defaults=dict(vocab_size=102400, hidden_size=4096, intermediate_size=11008, num_hidden_layers=30)
+    | dict(num_attention_heads=32, num_key_value_heads=None, attention_bias=False)
     | dict(moe_intermediate_size=1407, n_shared_experts=None, num_experts=None, num_experts_per_tok=None)
     | dict(moe_layer_freq=1, first_k_dense_replace=0),
     fixed=dict(head_dim=None),

@@ -69,14 +69,15 @@ def gpt_bigcode(c: Config) -> Block:
     "gpt_neo",
     "GPTNeoForCausalLM",
     names=dict(num_attention_heads="num_heads", num_hidden_layers="num_layers"),
-    defaults=GPT2
-    | dict(
+    defaults=dict(
+        vocab_size=50257,
         hidden_size=2048,
+        intermediate_size=None,
         num_hidden_layers=24,
         num_attention_heads=16,
         max_position_embeddings=2048,
-        intermediate_size=None,
         window_size=256,
+        tie_word_embeddings=True,
     ),
 )
 def gpt_neo(c: Config) -> Block:

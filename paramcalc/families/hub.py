@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.heads import unknown_head
@@ -29,9 +32,9 @@ NO_HEAD_DIM = dict(head_dim=None)  # heads always cut the width
 NO_GROUPS = dict(head_dim=None, num_key_value_heads=None)  # nor are there groups of heads
 
 
-def plain(vocab: int, width: int, ffn: int, layers: int, heads: int) -> dict[str, int]:
-    """The sizes of a decoder that has neither grouped heads nor a head size of its own."""
-    return {name: size for name, size in sizes(vocab, width, ffn, layers, heads).items() if size is not None}
+def cut(*numbers: int | None, without: Collection[str] = ("head_dim",), **others: Any) -> dict[str, Any]:
+    """A decoder's sizes but for the fields that the class does not have: in a file they are foreign."""
+    return {name: size for name, size in sizes(*numbers, **others).items() if name not in without}  # type: ignore[arg-type]
 
 
 def unpublished(c: Config) -> None:
@@ -45,7 +48,7 @@ def unpublished(c: Config) -> None:
 @family(
     "internlm",
     "InternLMForCausalLM",
-    defaults=plain(103168, 4096, 11008, 32, 32) | dict(bias=True),
+    defaults=cut(103168, 4096, 11008, 32, 32, without=NO_GROUPS) | dict(bias=True),
     fixed=NO_GROUPS,
 )
 def internlm(c: Config) -> Block:
@@ -54,7 +57,7 @@ def internlm(c: Config) -> Block:
     return llama_like(c, gqa(c, qkv_bias=c.bias, out_bias=c.bias), glu(c))
 
 
-@family("xverse", "XverseForCausalLM", defaults=plain(100278, 5120, 13824, 40, 40), fixed=NO_GROUPS)
+@family("xverse", "XverseForCausalLM", defaults=cut(100278, 5120, 13824, 40, 40, without=NO_GROUPS), fixed=NO_GROUPS)
 def xverse(c: Config) -> Block:
     """Llama without grouped heads (XverseForCausalLM)."""
     unpublished(c)
@@ -74,7 +77,7 @@ def solar(c: Config) -> Block:
     return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias), glu(c, bias=c.mlp_bias))
 
 
-@family("orion", "OrionForCausalLM", defaults=sizes(84608, 5120, 15360, 40, 40), fixed=NO_HEAD_DIM)
+@family("orion", "OrionForCausalLM", defaults=cut(84608, 5120, 15360, 40, 40), fixed=NO_HEAD_DIM)
 def orion(c: Config) -> Block:
     """Llama with LayerNorms (OrionForCausalLM)."""
     unpublished(c)
@@ -89,7 +92,7 @@ QWEN_UNUSED += ["use_cache_kernel", "use_cache_quantization", "softmax_in_fp32"]
 @family(
     "qwen",
     "QWenLMHeadModel",
-    defaults=plain(151936, 4096, 22016, 32, 32) | dict(kv_channels=128, no_bias=True),
+    defaults=cut(151936, 4096, 22016, 32, 32, without=NO_GROUPS) | dict(kv_channels=128, no_bias=True),
     fixed=NO_GROUPS,
     unused=QWEN_UNUSED,
 )
@@ -109,7 +112,7 @@ TELECHAT_UNUSED += ["n_inner", "training_seqlen", "logn", "offset_alibi", "semi_
     "telechat",
     "TelechatForCausalLM",
     names=dict(num_hidden_layers="n_layer", num_attention_heads="n_head", n_embed="hidden_size"),
-    defaults=sizes(160256, 4096, None, 30, 32)
+    defaults=cut(160256, 4096, None, 30, 32)
     | dict(ffn_hidden_size=12288, embed_layernorm=False, tie_word_embeddings=True),
     fixed=NO_HEAD_DIM,
     unused=TELECHAT_UNUSED,
@@ -128,7 +131,7 @@ def telechat(c: Config) -> Block:
     "PhiForCausalLM",
     names=dict(hidden_size="n_embd", num_hidden_layers="n_layer", num_attention_heads="n_head")
     | dict(num_key_value_heads="n_head_kv"),
-    defaults=sizes(50304, 1024, None, 20, 16, n_inner=None, pad_vocab_size_multiple=64),
+    defaults=cut(50304, 1024, None, 20, 16, n_inner=None, pad_vocab_size_multiple=64),
     fixed=NO_HEAD_DIM,
     unused=["flash_attn", "flash_rotary", "fused_dense"],
 )
@@ -143,9 +146,16 @@ def phi_msft(c: Config) -> Block:
 
 # -- ChatGLM: four models under one model_type -------------------------------------------------------------------
 
-
+LATER_CHATGLM = ["padded_vocab_size", "ffn_hidden_size", "multi_query_attention"]
 CHATGLM_UNUSED = ["apply_query_key_layer_scaling", "bias_dropout_fusion", "fp32_residual_connection", "interleaved_qkv"]
-CHATGLM_UNUSED += ["gmask_token_id", "original_rope", "prefix_projection", "quantization_bit", "rope_ratio"]
+CHATGLM_UNUSED += [
+    "gmask_token_id",
+    "original_rope",
+    "position_encoding_2d",
+    "prefix_projection",
+    "quantization_bit",
+    "rope_ratio",
+]
 
 
 @family(
@@ -153,7 +163,7 @@ CHATGLM_UNUSED += ["gmask_token_id", "original_rope", "prefix_projection", "quan
     "ChatGLMForConditionalGeneration",
     names=dict(num_hidden_layers="num_layers"),
     defaults=dict(vocab_size=None, hidden_size=4096, num_hidden_layers=28, num_attention_heads=32)
-    | dict(inner_hidden_size=16384, position_encoding_2d=True, padded_vocab_size=65024, ffn_hidden_size=13696)
+    | dict(inner_hidden_size=16384, padded_vocab_size=65024, ffn_hidden_size=13696)
     | dict(kv_channels=128, multi_query_attention=False, multi_query_group_num=1, post_layer_norm=True)
     | dict(add_bias_linear=False, add_qkv_bias=False, rmsnorm=True, pre_seq_len=None),
     unused=CHATGLM_UNUSED,
@@ -163,7 +173,7 @@ def chatglm(c: Config) -> Block:
 
     The published files name ChatGLMModel, which from the second on holds the output matrix too.
     """
-    first, later = (any(map(c.says, keys)) for keys in (["inner_hidden_size", "position_encoding_2d"], LATER_CHATGLM))
+    first, later = c.says("inner_hidden_size"), any(map(c.says, LATER_CHATGLM))
     c.require(
         first != later, "the fields do not say which ChatGLM this is", "state inner_hidden_size or ffn_hidden_size"
     )
@@ -171,9 +181,6 @@ def chatglm(c: Config) -> Block:
     if c.head not in ("none", "lm", "seq2seq_lm"):
         raise unknown_head(c)
     return chatglm_1(c) if first else chatglm_2(c)
-
-
-LATER_CHATGLM = ["padded_vocab_size", "ffn_hidden_size", "multi_query_attention"]
 
 
 def chatglm_1(c: Config) -> Block:
@@ -193,6 +200,7 @@ def chatglm_1(c: Config) -> Block:
 def chatglm_2(c: Config) -> Block:
     """RMS norms, grouped heads whose channels are stated, a gated FFN; biases by two flags, or only on q, k and v."""
     d, h, bias, rows = c.hidden_size, c.num_attention_heads, c.add_bias_linear, c.padded_vocab_size
+    c.require(h * c.kv_channels == d, f"kv_channels ({c.kv_channels}) times the heads is not hidden_size ({d})")
     groups = c.multi_query_group_num if c.multi_query_attention else h
     norm = Norm(width=d, bias=not c.rmsnorm)
     attn = mha(c, qkv_bias=bias or c.add_qkv_bias, out_bias=bias, kv=groups).but(head_dim=c.kv_channels)
@@ -212,7 +220,7 @@ def chatglm_2(c: Config) -> Block:
 @family(
     "minicpm",
     "MiniCPMForCausalLM",
-    defaults=sizes(32000, 4096, 11008, 32, 32, attention_bias=False, num_experts=0, num_experts_per_tok=2)
+    defaults=cut(32000, 4096, 11008, 32, 32, attention_bias=False, num_experts=0, num_experts_per_tok=2)
     | dict(tie_word_embeddings=True),
     fixed=NO_HEAD_DIM,
     unused=["sparse_config", "mup_denominator"],  # which keys a query looks at; how residuals are scaled
@@ -231,7 +239,7 @@ def minicpm(c: Config) -> Block:
     "grok-1",
     "Grok1ModelForCausalLM",
     names=dict(num_local_experts="num_experts"),
-    defaults=sizes(131072, 6144, 32768, 64, 48, 8, num_experts=8, num_experts_per_tok=2, tie_word_embeddings=True),
+    defaults=cut(131072, 6144, 32768, 64, 48, 8, num_experts=8, num_experts_per_tok=2, tie_word_embeddings=True),
     fixed=NO_HEAD_DIM,
     unused=["attn_output_multiplier", "embedding_multiplier_scale", "max_attn_value", "output_multiplier_scale"],
 )
@@ -250,7 +258,7 @@ ARCTIC_UNUSED += ["moe_train_capacity_factor"]
     "arctic",
     "ArcticForCausalLM",
     names=dict(num_experts="num_local_experts"),
-    defaults=sizes(32000, 4096, 14336, 32, 32, num_experts=8, num_experts_per_tok=1)
+    defaults=cut(32000, 4096, 14336, 32, 32, num_experts=8, num_experts_per_tok=1)
     | dict(moe_layer_frequency=2, parallel_attn_mlp_res=False),
     fixed=NO_HEAD_DIM,
     unused=ARCTIC_UNUSED,

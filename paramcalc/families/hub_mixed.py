@@ -196,7 +196,9 @@ HYMBA_UNUSED += ["memory_tokens_interspersed_every", "orig_max_position_embeddin
 @family(
     "hymba",
     "HymbaForCausalLM",
-    defaults=sizes(65536, 4096, 14336, 32, 32, 8, sliding_window=None, global_attn_idx=None, num_memory_tokens=0)
+    defaults=dict(vocab_size=65536, hidden_size=4096, intermediate_size=14336, num_hidden_layers=32)
+    | dict(num_attention_heads=32, num_key_value_heads=8, sliding_window=None, global_attn_idx=None)
+    | dict(num_memory_tokens=0)
     | dict(mamba_d_state=16, mamba_d_conv=4, mamba_expand=2, mamba_dt_rank="auto", mamba_conv_bias=True)
     | dict(mamba_proj_bias=False, mamba_inner_layernorms=True, kv_reuse_every_i_layer=None, kv_reuse_group=None)
     | dict(mlp_hidden_act="silu", layer_type=None),

@@ -38,6 +38,7 @@ QWEN = SIZES | dict(vocab_size=151936, intermediate_size=22016, num_key_value_he
 QWEN_WINDOW = dict(use_sliding_window=False, sliding_window=4096, max_window_layers=28)
 QWEN_NULLABLE = ["sliding_window", "num_key_value_heads"]
 OLMO = SIZES | dict(vocab_size=50304, attention_bias=False)
+PLAIN = {name: size for name, size in SIZES.items() if size is not None}  # a class without groups and head sizes
 NO_BIASES = dict(attention_bias=False, mlp_bias=False)
 NO_GROUPS = dict(num_key_value_heads=None, head_dim=None)
 
@@ -64,18 +65,18 @@ NO_GROUPS = dict(num_key_value_heads=None, head_dim=None)
     | dict(vocab_size=128512, intermediate_size=10240, num_hidden_layers=48, num_key_value_heads=2, head_dim=128),
     nullable=["num_key_value_heads", "head_dim"],
 )
-@family("baichuan", "BaichuanForCausalLM", defaults=SIZES | dict(vocab_size=64000), fixed=NO_BIASES | NO_GROUPS)
+@family("baichuan", "BaichuanForCausalLM", defaults=PLAIN | dict(vocab_size=64000), fixed=NO_BIASES | NO_GROUPS)
 @family(
     "Yi",
     "YiForCausalLM",
-    defaults=SIZES | dict(vocab_size=64000, num_key_value_heads=4),
+    defaults=PLAIN | dict(vocab_size=64000, num_key_value_heads=4),
     fixed=NO_BIASES | dict(head_dim=None),
 )
 @family(
     "internlm2",
     "InternLM2ForCausalLM",
     names=dict(attention_bias="bias"),
-    defaults=SIZES | dict(vocab_size=103168, attention_bias=True),
+    defaults=PLAIN | dict(vocab_size=103168, num_key_value_heads=None, attention_bias=True),
     fixed=dict(mlp_bias=False, head_dim=None),
 )
 @family(
@@ -198,7 +199,7 @@ def starcoder2(c: Config) -> Block:
     "StableLMEpochForCausalLM",
     fixed=dict(head_dim=None, qk_layernorm=False, use_parallel_residual=False),
     unused=["rotary_scaling_factor"],
-    defaults=SIZES
+    defaults=PLAIN
     | dict(
         vocab_size=50304,
         hidden_size=2560,

@@ -77,23 +77,6 @@ def emu3(c: Config) -> Component:
     return language_model(c, "text_config", "emu3_text_model", tie_word_embeddings=c.tie_word_embeddings)
 
 
-@family("gemma3n", "Gemma3nForConditionalGeneration", defaults=dict(tie_word_embeddings=True))
-def gemma3n(c: Config) -> Component:
-    """Gemma 3n with its towers: the language model is counted (Gemma3nForConditionalGeneration)."""
-    only_text(c, "vision_config", "audio_config")
-    return language_model(c, "text_config", "gemma3n_text", tie_word_embeddings=c.tie_word_embeddings)
-
-
-@family("gemma4", "Gemma4ForConditionalGeneration", defaults=dict(tie_word_embeddings=True))
-@family("gemma4_unified", "Gemma4UnifiedForConditionalGeneration", defaults=dict(tie_word_embeddings=True))
-def gemma4(c: Config) -> Component:
-    """Gemma 4, with towers only where the file describes them: the language model (Gemma4ForConditionalGeneration)."""
-    towers = [name for name in ("vision_config", "audio_config") if c.raw(name) is not None]
-    if towers:
-        only_text(c, *towers)
-    return language_model(c, "text_config", f"{c.family}_text", tie_word_embeddings=c.tie_word_embeddings)
-
-
 ASSISTANT = dict(backbone_hidden_size=1536, use_ordered_embeddings=False, num_centroids=2048, tie_word_embeddings=True)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from paramcalc.config import Config, Reading
 from paramcalc.dims import named
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, glu, gqa, layer_norm, mha, mlp, pre_norm, rms, sizes
+from paramcalc.families.skeletons import causal_lm, glu, gqa, layer_norm, mha, pre_norm, rms, sizes
+from paramcalc.families.vision import siglip
 from paramcalc.spec import Block, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
 
 VISION = Reading(
     dict(hidden_size=1152, intermediate_size=4304, num_hidden_layers=27, num_attention_heads=16)
     | dict(num_channels=3, image_size=448, patch_size=14),
+    fixed=dict(vision_use_head=True),
     unused=["crop_size", "feature_layer"],
 )
 AUDIO = Reading(
@@ -45,20 +47,11 @@ def projections(c: Config, d_in: int) -> dict[str, Linear]:
 
 
 def images(c: Config, v: Config) -> Block:
-    """A SigLIP tower with an attention pooling head, two learned separators, and the projection."""
-    d, side = v.hidden_size, named("side", v.image_size // v.patch_size, origin="image_size / patch_size")
-    layer = pre_norm(layer_norm(v), mha(v), mlp(v, v.intermediate_size))
-    tower = block(
-        "vision",
-        patches=Linear(d_in=v.num_channels * v.patch_size * v.patch_size, d_out=d, bias=True),
-        positions=Embedding(rows=side * side, width=d),
-        layers=stack("vision", Run(v.num_hidden_layers, layer)),
-        norm=layer_norm(v),
-        pooling=block(probe=Param(shape=(1, 1, d)), attn=mha(v), norm=layer_norm(v), ffn=mlp(v, v.intermediate_size)),
-    )
+    """A SigLIP tower with its attention pooling head, two learned separators, and the projection."""
+    d = v.hidden_size
     separator = Param(shape=(1, 1, d))
     projector = block("projector", image_end=separator, row_end=separator, **projections(c, d))
-    return block(tower=tower, projector=projector)
+    return block(tower=siglip(v), projector=projector)
 
 
 def speech(c: Config, a: Config) -> Block:

@@ -33,15 +33,15 @@ MAMBA = dict(
     state_size=16,
     conv_kernel=4,
     expand=2,
-    time_step_rank="auto",
     use_bias=False,
     use_conv_bias=True,
     tie_word_embeddings=True,
 )
+MAMBA1 = MAMBA | dict(intermediate_size=None, time_step_rank="auto")
 
 
-@family("mamba", "MambaForCausalLM", defaults=MAMBA | dict(intermediate_size=None))
-@family("falcon_mamba", "FalconMambaForCausalLM", defaults=MAMBA | dict(intermediate_size=None))
+@family("mamba", "MambaForCausalLM", defaults=MAMBA1)
+@family("falcon_mamba", "FalconMambaForCausalLM", defaults=MAMBA1)
 def mamba_lm(c: Config) -> Block:
     """A stack of selective state space mixers, each behind a norm, without FFNs (MambaForCausalLM)."""
     mixer = mamba(

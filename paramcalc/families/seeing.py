@@ -5,7 +5,7 @@ Each tree has these three parts: `vision_tower`, `projector` and `language_model
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from paramcalc.components.vision import LanguageModel
@@ -29,19 +29,24 @@ ABOVE, EITHER = dict(ties="above"), dict(ties="either")
 
 
 class Named(NamedTuple):
-    """The kind of a section that names none, and the sizes that the class passes where there is no section."""
+    """The kind of a section that names none, and the sizes that the class passes where there is no section.
+
+    `unused`: keys that published files have in it beside those of its kind.
+    """
 
     kind: str
     sizes: Mapping[str, Any] = {}
+    unused: Sequence[str] = ()
 
 
 Projector = Callable[[Config, int], Component]  # from a tower's view and the language model's width
 
 
-def joined(tower: Component, projector: Component, text: Component) -> Block:
-    """The three parts, in the order in which an image passes through them."""
-    inner = LanguageModel(items=dict(text.parts()))
-    return block(vision_tower=tower, projector=projector, language_model=inner)
+def joined(text: Component, **towers: Component | None) -> Component:
+    """Towers and projectors, in the order of the data, then the language model; which is all where there are none."""
+    if not any(towers.values()):
+        return text
+    return block(**towers, language_model=LanguageModel(items=dict(text.parts())))
 
 
 def text_alone(c: Config) -> bool:
@@ -67,7 +72,7 @@ def sees(
         reading = text.reading._replace(fixed={**text.reading.fixed, "tie_word_embeddings": tied(c, section)})
         section = c.section("text_config", reading, family=kind)
     view = c if flat and c.raw("text_config") is None else section
-    return joined(seen, projector(v, view.hidden_size), text.recipe(view))
+    return joined(text.recipe(view), vision_tower=seen, projector=projector(v, view.hidden_size))
 
 
 def tied(c: Config, section: Config) -> bool:
@@ -75,7 +80,7 @@ def tied(c: Config, section: Config) -> bool:
     return bool(c.tie_word_embeddings or (c.ties == "either" and section.tie_word_embeddings))
 
 
-def composes(c: Config, text: Named, tower: Named, projector: Projector, *, any_tower: bool = True) -> Block:
+def composes(c: Config, text: Named, tower: Named, projector: Projector, *, any_tower: bool = True) -> Component:
     """Any language model, a tower (any, or always that one), and what the class puts between them.
 
     The head is the wrapper's own, whatever head the language model has when it stands alone.
@@ -88,12 +93,13 @@ def composes(c: Config, text: Named, tower: Named, projector: Projector, *, any_
     c.require("hidden_size" in reading.defaults, f"text_config is a {kind}, which is no plain language model")
     if c.raw("text_config") is None:
         reading = reading._replace(defaults={**reading.defaults, **text.sizes})
+    reading = reading._replace(unused=[*reading.unused, *text.unused])
     view = c.section("text_config", reading, family=kind, head="none")
     parts = dict(recipe(view).parts())
     if c.head == "seq2seq_lm":
         owner = "embed_tokens" if tied(c, view) else None
         parts["lm_head"] = Linear(d_in=view.hidden_size, d_out=view.vocab_size, category="head", tied_to=owner)
-    return joined(seen, projector(v, view.hidden_size), block(**parts))
+    return joined(block(**parts), vision_tower=seen, projector=projector(v, view.hidden_size))
 
 
 # -- any tower, any language model -------------------------------------------------------------------------------
@@ -118,7 +124,7 @@ SIGLIP = Named(
 
 
 @family("llava", "LlavaForConditionalGeneration", defaults=LLAVA, fixed=EITHER)
-def llava(c: Config) -> Block:
+def llava(c: Config) -> Component:
     """A tower, two layers, a language model (LLaVA, 2310.03744; LlavaForConditionalGeneration)."""
     return composes(c, Named("llama"), CLIP, lambda v, d: block("projector", **llava_layers(c, v, d)))
 
@@ -137,7 +143,7 @@ def llava_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
     fixed=EITHER,
     unused=["vision_aspect_ratio"],
 )
-def llava_next(c: Config) -> Block:
+def llava_next(c: Config) -> Component:
     """LLaVA with a learned end of line between rows of tiles (LlavaNextForConditionalGeneration)."""
     one = c.family == "llava_onevision"
     text, tower = (Named("qwen2"), SIGLIP) if one else (Named("llama"), CLIP)
@@ -150,7 +156,7 @@ def llava_next(c: Config) -> Block:
     defaults=LLAVA | dict(multimodal_projector_bias=False, spatial_merge_size=2, tie_word_embeddings=True),
     fixed=ABOVE,
 )
-def mistral3(c: Config) -> Block:
+def mistral3(c: Config) -> Component:
     """Pixtral, neighbouring patches merged, two layers, Mistral (Mistral3ForConditionalGeneration)."""
     text = Named("mistral", sizes(131072, 5120, 32768, 40, 32, 8, 128, sliding_window=None))
     tower = Named(
@@ -173,12 +179,12 @@ def mistral3(c: Config) -> Block:
     fixed=ABOVE,
     unused=["hidden_size"],  # the section's counts
 )
-def paligemma(c: Config) -> Block:
+def paligemma(c: Config) -> Component:
     """SigLIP, one layer, Gemma (PaliGemma, 2407.07726; PaliGemmaForConditionalGeneration)."""
     text = Named("gemma", sizes(257152, 2048, 16384, 18, 8, 1))
     tower = Named(
         "siglip_vision_model",
-        SIGLIP.sizes | dict(intermediate_size=4096, num_hidden_layers=27, image_size=224),
+        {**SIGLIP.sizes} | dict(intermediate_size=4096, num_hidden_layers=27, image_size=224),
     )
 
     return composes(
@@ -199,13 +205,13 @@ def paligemma(c: Config) -> Block:
     defaults=dict(downsample_factor=2, alignment_intermediate_size=36864, tie_word_embeddings=True),
     fixed=ABOVE,
 )
-def aya_vision(c: Config) -> Block:
+def aya_vision(c: Config) -> Component:
     """SigLIP, neighbouring patches joined, a gated projection, Command R (AyaVisionForConditionalGeneration)."""
     aya, side = c.family == "aya_vision", c.downsample_factor
     other = dict(intermediate_size=3072, image_size=512, num_hidden_layers=27, num_attention_heads=12)
     tower = Named(
         "siglip_vision_model",
-        SIGLIP.sizes | dict(num_attention_heads=14) if aya else dict(hidden_size=1152) | other,
+        {**SIGLIP.sizes} | dict(num_attention_heads=14) if aya else dict(hidden_size=1152) | other,
     )
 
     def projector(v: Config, d: int) -> Block:
@@ -224,7 +230,7 @@ def aya_vision(c: Config) -> Block:
     fixed=ABOVE,
     unused=["vision_feature_layer"],
 )
-def internvl(c: Config) -> Block:
+def internvl(c: Config) -> Component:
     """A ViT, neighbouring patches joined, two layers, a language model (InternVLForConditionalGeneration)."""
     side = named("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
 
@@ -235,14 +241,31 @@ def internvl(c: Config) -> Block:
     return composes(c, Named("qwen2"), Named("internvl_vision"), projector, any_tower=False)
 
 
-@family("idefics3", "Idefics3ForConditionalGeneration", defaults=dict(scale_factor=2), fixed=ABOVE)
-@family("smolvlm", "SmolVLMForConditionalGeneration", defaults=dict(scale_factor=2), fixed=ABOVE)
-def idefics3(c: Config) -> Block:
+# Of the code that trained them: a resampler instead of the layer, norms that Llama has not.
+IDEFICS = ["is_llama_config", "perceiver_config", "pixel_shuffle_factor", "qk_layer_norms", "rope_interleaved"]
+IDEFICS += ["transformers_js_config", "use_resampler"]
+
+
+@family(
+    "idefics3",
+    "Idefics3ForConditionalGeneration",
+    defaults=dict(scale_factor=2),
+    fixed=ABOVE,
+    unused=["use_reentrant_checkpointing"],
+)
+@family(
+    "smolvlm",
+    "SmolVLMForConditionalGeneration",
+    defaults=dict(scale_factor=2),
+    fixed=ABOVE,
+    unused=["use_reentrant_checkpointing"],
+)
+def idefics3(c: Config) -> Component:
     """A ViT, neighbouring patches joined, one layer, a language model (Idefics3, 2408.12637)."""
     side = c.scale_factor
     return composes(
         c,
-        Named("llama"),
+        Named("llama", unused=IDEFICS),
         Named(f"{c.family}_vision"),
         lambda v, d: Linear(d_in=v.hidden_size * side * side, d_out=d, category="projector"),
         any_tower=False,

@@ -73,7 +73,7 @@ def cubes(v: Config, width: int | None = None, *, bias: bool = True) -> PatchEmb
 
 def patch_count(v: Config) -> int:
     """The patches of a square image."""
-    side = named("side", v.image_size // v.patch_size, origin="image_size / patch_size")
+    side: int = named("side", v.image_size // v.patch_size, origin="image_size / patch_size")
     return side * side
 
 
@@ -84,7 +84,8 @@ def plain(v: Config) -> Block:
 
 def square(v: Config) -> int:
     """Vectors that a merger joins into one."""
-    return v.spatial_merge_size * v.spatial_merge_size
+    side: int = v.spatial_merge_size
+    return side * side
 
 
 def two_layers(d_in: int, hidden: int, d_out: int, *, bias: bool = True) -> dict[str, Component]:
@@ -107,7 +108,7 @@ STRAY = ["projection_dim", "vocab_size"]  # of the contrastive model that a towe
     "smolvlm_vision",
     defaults=VIT | dict(hidden_size=1152, num_attention_heads=16, patch_size=32),
     fixed=dict(vision_use_head=False),
-    unused=[*STRAY, "size"],  # `size`: how the image is resized
+    unused=[*STRAY, "size", "max_image_size", "use_base_siglip"],  # how the image is resized
 )
 def siglip(v: Config) -> Block:
     """A ViT without a class token, and perhaps an attention pooling head (SigLIP, 2303.15343; SiglipVisionModel)."""
@@ -213,7 +214,7 @@ def mllama_vision(v: Config) -> Block:
         norm=layer_norm(v),
         post_tiles=tile_table,
         global_layers=stack(
-            "vision, all tiles", Run(v.num_global_layers, block(**layer.items, attn_gate=gate, ffn_gate=gate))
+            "global vision", Run(v.num_global_layers, block(**layer.items, attn_gate=gate, ffn_gate=gate))
         ),
     )
 

@@ -1,0 +1,244 @@
+"""Gemma 3n and 4 with their towers for images and sound. Each tower is there only where the file describes it (4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paramcalc.components import Attention
+from paramcalc.components.vision import PatchEmbedding
+from paramcalc.config import Config, Reading
+from paramcalc.dims import named
+from paramcalc.families.registry import family, get
+from paramcalc.families.seeing import joined, text_alone
+from paramcalc.families.skeletons import glu, gqa, mlp, norms_around, rms
+from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
+
+TIES = dict(tie_word_embeddings=True)
+
+
+def text_part(c: Config) -> tuple[Component, Config]:
+    """The language model, whose head the whole file ties, and its view."""
+    kind = f"{c.family}_text"
+    reading = get(kind).reading
+    fixed = {} if text_alone(c) else {"tie_word_embeddings": c.tie_word_embeddings}
+    view = c.section("text_config", reading._replace(fixed={**reading.fixed, **fixed}), family=kind)
+    return get(kind).recipe(view), view
+
+
+# -- sound -------------------------------------------------------------------------------------------------------
+
+
+def heard_norm(width: int) -> Norm:
+    """A norm in a tower for sound, which is counted as a whole."""
+    return Norm(width=width, category="other")
+
+
+def conformer(a: Config, *, kernel: int, clipped: bool) -> Block:
+    """Half an FFN, attention with relative positions, a gated convolution, half an FFN (2005.08100); no biases.
+
+    `clipped`: each of its ten matrices has four bounds, which are buffers.
+    """
+    d, h, norm = a.hidden_size, a.num_attention_heads, heard_norm(a.hidden_size)
+    d_h = named("d_h", d // h, origin="d / h, rounded down")
+    relative = block(relative_proj=Linear(d_in=d, d_out=h * d_h), scale=Param(shape=(d_h,)))
+    attn = Attention(width=d, heads=h, kv_heads=h, head_dim=d_h, inner=relative, out_in=d)
+    ffn = block(norm=norm, ffn=mlp(a, None, bias=False), post_norm=norm)
+    convolution = block(
+        norm=norm,
+        up=Linear(d_in=d, d_out=2 * d),
+        conv=Conv1d(channels=d, kernel=kernel, bias=False),
+        conv_norm=norm,
+        down=Linear(d_in=d, d_out=d),
+    )
+    return block(
+        ffn_1=ffn,
+        attn_norm=norm,
+        attn=attn,
+        post_attn_norm=norm,
+        convolution=convolution,
+        ffn_2=ffn,
+        norm=norm,
+        bounds=Param(shape=(10, 4), buffer=True) if clipped else None,
+    )
+
+
+def pairs(a: Config, name: str, default: tuple[Any, Any]) -> tuple[Any, Any]:
+    """A field that holds something for each of the two convolutions."""
+    stated = a.listed(name)
+    a.require(stated is None or len(stated) == 2, f"{name} must have an entry for each of the two convolutions")
+    return default if stated is None else (stated[0], stated[1])
+
+
+AUDIO = dict(hidden_size=1024, num_hidden_layers=12, num_attention_heads=8)
+GEMMA3N_AUDIO = Reading(
+    AUDIO
+    | dict(hidden_size=1536, vocab_size=128, input_feat_size=128, conf_conv_kernel_size=5)
+    | dict(sscp_conv_channel_size=None, sscp_conv_kernel_size=None, sscp_conv_stride_size=None),
+    names=dict(num_hidden_layers="conf_num_hidden_layers", num_attention_heads="conf_num_attention_heads"),
+    unused=[f"conf_{name}" for name in ("attention_chunk_size", "attention_context_left", "attention_context_right")]
+    + ["conf_attention_logit_cap", "conf_reduction_factor", "conf_residual_weight", "gradient_clipping"]
+    + ["sscp_conv_group_norm_eps", "vocab_offset"],
+)
+GEMMA4_AUDIO = Reading(
+    AUDIO | dict(conv_kernel_size=5, use_clipped_linears=True, output_proj_dims=1536, subsampling_conv_channels=None),
+    unused=[f"attention_{name}" for name in ("context_left", "context_right", "logit_cap", "invalid_logits_value")]
+    + ["residual_weight", "gradient_clipping"],
+)
+
+
+def gemma3n_audio(a: Config) -> Block:
+    """Two strided convolutions over a spectrogram, then a conformer (Gemma3nAudioEncoder)."""
+    channels = [a.whole("sscp_conv_channel_size", n) for n in pairs(a, "sscp_conv_channel_size", (128, 32))]
+    kernels = pairs(a, "sscp_conv_kernel_size", ((3, 3), (3, 3)))
+    strides = pairs(a, "sscp_conv_stride_size", ((2, 2), (2, 2)))
+    bins, front, seen = a.input_feat_size, {}, 1
+    for i, (out, (height, width), (_, stride)) in enumerate(zip(channels, kernels, strides, strict=True)):
+        conv = PatchEmbedding(width=out, channels=seen, patch=(height, width), bias=False)
+        front[f"conv_{i}"] = block(conv=conv, norm=heard_norm(out))
+        bins, seen = (bins + 2 - width) // stride + 1, out
+    left = named("bins", bins, origin="input_feat_size after two strided convolutions")
+    return block(
+        "other",
+        **front,
+        proj=Linear(d_in=channels[-1] * left, d_out=a.hidden_size),
+        layers=stack("audio", Run(a.num_hidden_layers, conformer(a, kernel=a.conf_conv_kernel_size, clipped=False))),
+    )
+
+
+def gemma4_audio(a: Config) -> Block:
+    """Two strided convolutions over a spectrogram, then a conformer and a projection (Gemma4AudioModel)."""
+    first, last = (a.whole("subsampling_conv_channels", n) for n in pairs(a, "subsampling_conv_channels", (128, 32)))
+    convs = {
+        f"conv_{i}": block(
+            conv=PatchEmbedding(width=d_out, channels=d_in, patch=(3, 3), bias=False), norm=heard_norm(d_out)
+        )
+        for i, (d_in, d_out) in enumerate(((1, first), (first, last)))
+    }
+    layer = conformer(a, kernel=a.conv_kernel_size, clipped=a.use_clipped_linears)
+    return block(
+        "other",
+        **convs,
+        proj=Linear(d_in=first // 4 * last, d_out=a.hidden_size),
+        layers=stack("audio", Run(a.num_hidden_layers, layer)),
+        out=Linear(d_in=a.hidden_size, d_out=a.output_proj_dims, bias=True),
+    )
+
+
+# -- images ------------------------------------------------------------------------------------------------------
+
+GEMMA3N_VISION = Reading(
+    dict(network="mobilenetv5_300m_enc", hidden_size=2048, vocab_size=128),
+    names=dict(network="architecture"),
+    # The network has no head.
+    unused=["do_pooling", "label_names", "num_classes", "vocab_offset"],
+)
+NETWORKS = {"mobilenetv5_300m_enc": 294_126_912}  # convolutional, of timm: its sizes are no part of any config
+
+GEMMA4_VISION = Reading(
+    dict(hidden_size=768, intermediate_size=3072, num_hidden_layers=16, num_attention_heads=12)
+    | dict(num_key_value_heads=12, head_dim=64, patch_size=16, position_embedding_size=10240)
+    | dict(use_clipped_linears=False, standardize=False),
+    unused=["attention_bias", "pooling_kernel_size"],  # no bias anywhere
+)
+
+
+def gemma3n_vision(v: Config) -> Block:
+    """MobileNet V5, as timm builds it."""
+    v.require(v.network in NETWORKS, f"vision_config names the network {v.network}, which is not known")
+    size = named(v.network, NETWORKS[v.network], origin="timm's network of that name")
+    return block("vision", network=Param(shape=(size,)))
+
+
+def gemma4_vision(v: Config) -> Block:
+    """Gemma's layer with norms on query and key heads, and a table of positions for each axis (Gemma4VisionModel)."""
+    d, norm = v.hidden_size, Norm(width=v.head_dim)
+    layer = norms_around(rms(v), gqa(v, q_norm=norm, k_norm=norm), glu(v))
+    bounds = Param(shape=(7, 4), buffer=True) if v.use_clipped_linears else None
+    return block(
+        "vision",
+        patches=PatchEmbedding(width=d, channels=3, patch=(v.patch_size, v.patch_size), bias=False),
+        positions=Param(shape=(2, v.position_embedding_size, d)),
+        layers=stack("vision", Run(v.num_hidden_layers, block(**layer.items, bounds=bounds))),
+        standardize=Param(shape=(2, d), buffer=True) if v.standardize else None,
+    )
+
+
+# -- whole models ------------------------------------------------------------------------------------------------
+
+
+@family("gemma3n", "Gemma3nForConditionalGeneration", defaults=TIES)
+def gemma3n(c: Config) -> Component:
+    """MobileNet for images, a conformer for sound, Gemma 3n (Gemma3nForConditionalGeneration)."""
+    text, view = text_part(c)
+    if text_alone(c):
+        c.raw("vision_config")
+        c.raw("audio_config")
+        return text
+    v, a = c.section("vision_config", GEMMA3N_VISION), c.section("audio_config", GEMMA3N_AUDIO)
+
+    def embedder(tower: Config) -> Block:
+        d, norm = tower.hidden_size, rms(tower)
+        table = Embedding(rows=tower.vocab_size, width=d)
+        return block(table=table, hard_norm=norm, soft_norm=norm, proj=Linear(d_in=d, d_out=view.hidden_size))
+
+    return joined(
+        text,
+        vision_tower=gemma3n_vision(v),
+        audio_tower=gemma3n_audio(a),
+        projector=block("projector", vision=embedder(v), audio=embedder(a)),
+    )
+
+
+def optional(c: Config, name: str, reading: Reading) -> Config | None:
+    """A view of a tower's section; None where the file has none, or the class is the language model's own."""
+    stated = c.raw(name) is not None
+    return c.section(name, reading) if stated and not text_alone(c) else None
+
+
+@family("gemma4", "Gemma4ForConditionalGeneration", defaults=TIES)
+def gemma4(c: Config) -> Component:
+    """A ViT, a conformer for sound, Gemma 4; towers only where described (Gemma4ForConditionalGeneration)."""
+    text, view = text_part(c)
+    v, a = optional(c, "vision_config", GEMMA4_VISION), optional(c, "audio_config", GEMMA4_AUDIO)
+    widths = {"vision": v.hidden_size if v else None, "audio": a.output_proj_dims if a else None}
+    return joined(
+        text,
+        vision_tower=gemma4_vision(v) if v else None,
+        audio_tower=gemma4_audio(a) if a else None,
+        projector=projections(widths, view.hidden_size),
+    )
+
+
+def projections(widths: dict[str, int | None], d_out: int) -> Block | None:
+    """A matrix from each tower's width to the language model's."""
+    found = {name: Linear(d_in=width, d_out=d_out) for name, width in widths.items() if width is not None}
+    return block("projector", **found) if found else None
+
+
+UNIFIED_VISION = Reading(
+    dict(patch_size=16, pooling_kernel_size=3, mm_embed_dim=3840, mm_posemb_size=1120, output_proj_dims=3840)
+)
+UNIFIED_AUDIO = Reading(dict(audio_embed_dim=640))
+
+
+@family("gemma4_unified", "Gemma4UnifiedForConditionalGeneration", defaults=TIES)
+def gemma4_unified(c: Config) -> Component:
+    """Gemma 4 with patches and waveforms projected straight into it (Gemma4UnifiedForConditionalGeneration)."""
+    text, view = text_part(c)
+    v, a = optional(c, "vision_config", UNIFIED_VISION), optional(c, "audio_config", UNIFIED_AUDIO)
+    widths = {"vision": v.output_proj_dims if v else None, "audio": a.audio_embed_dim if a else None}
+    return joined(text, patches=unified_patches(v) if v else None, projector=projections(widths, view.hidden_size))
+
+
+def unified_patches(v: Config) -> Block:
+    """Patches and their positions on each axis, normalised before, after, and with positions."""
+    side, d = v.patch_size * v.pooling_kernel_size, v.mm_embed_dim
+    norm = Norm(width=d, bias=True)
+    return block(
+        "projector",
+        patch_norm=Norm(width=3 * side * side, bias=True),
+        patches=PatchEmbedding(width=d, channels=3, patch=(side, side)),
+        norm=norm,
+        positions=Param(shape=(v.mm_posemb_size, 2, d)),
+        position_norm=norm,
+    )
