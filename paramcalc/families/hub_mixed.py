@@ -8,6 +8,7 @@ from typing import Any, Literal
 from paramcalc.components import Attention, LightningAttention, Mlp
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.mixers import mamba
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
     causal_lm,
@@ -16,7 +17,6 @@ from paramcalc.families.skeletons import (
     head_dim,
     ignored,
     kv_heads,
-    mamba,
     mha,
     mlp,
     moe,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from paramcalc.components import GatedDeltaNet, KimiDeltaAttention, LightningAttention, RgLru, ShortConv
 from paramcalc.config import Config, Reading
 from paramcalc.dims import named
+from paramcalc.families.mixers import delta_net
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
     DENSE,
@@ -13,7 +14,6 @@ from paramcalc.families.skeletons import (
     SLIDING,
     SPARSE,
     causal_lm,
-    delta_net,
     every,
     first_dense,
     glu,

@@ -18,6 +18,7 @@ from paramcalc.components import (
 from paramcalc.components.ffn import Experts
 from paramcalc.config import Config, Reading
 from paramcalc.dims import named
+from paramcalc.families.mixers import delta_net
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
     DENSE,
@@ -26,7 +27,6 @@ from paramcalc.families.skeletons import (
     SLIDING,
     SPARSE,
     causal_lm,
-    delta_net,
     every,
     first_dense,
     glu,

@@ -104,12 +104,6 @@ def gemma4_assistant(c: Config) -> Component:
     )
 
 
-@family("qwen4_exp", "Qwen4ExpForCausalLM", defaults={})
-def qwen4_exp(c: Config) -> Component:
-    """Qwen 4 with a vision tower: the language model is counted (Qwen4ExpForConditionalGeneration)."""
-    return text_of(c, "text_config", f"{c.family}_text", "vision_config", **tied_above(c))
-
-
 @family("dots3_note", "Dots3NoteForConditionalGeneration", defaults={})
 def dots3_note(c: Config) -> Component:
     """Dots 3 with towers for images and sound: the language model is counted (Dots3NoteForConditionalGeneration)."""
@@ -160,18 +154,6 @@ def mllama_text(c: Config) -> Block:
     layers = [gated if i in crossed else plain for i in range(c.num_hidden_layers)]
     parts = dict(causal_lm(c, layers, norm=rms(c)).items)
     return block(**parts | {"embed_tokens": Embedding(rows=c.vocab_size + 8, width=c.hidden_size)})
-
-
-VBERT_UNUSED = ["classifier_bias", "initializer_cutoff_factor", "pixel_shuffle_factor"]  # of the text's own, or towers
-
-
-@family("modernvbert", "ModernVBertForMaskedLM", defaults={}, unused=VBERT_UNUSED)
-@family("ultravbert", "UltraVBertForMaskedLM", defaults={}, unused=VBERT_UNUSED)
-def modernvbert(c: Config) -> Component:
-    """An encoder of text and images: the text model and its head are counted (ModernVBertForMaskedLM)."""
-    only_text(c, "vision_config")
-    kind = {"modernvbert": "modernbert", "ultravbert": "ultrabert"}[c.family]
-    return language_model(c, "text_config", kind, tie_word_embeddings=c.tie_word_embeddings)
 
 
 @family(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from paramcalc.config import Config, Reading
-from paramcalc.dims import named
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, glu, gqa, layer_norm, mha, pre_norm, rms, sizes
+from paramcalc.families.skeletons import causal_lm, glu, gqa, pre_norm, rms, sizes
 from paramcalc.families.vision import siglip
 from paramcalc.spec import Block, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
 

@@ -6,6 +6,7 @@ from paramcalc.components import Adapters, Attention, Mamba2, Mlp, Mlstm, Moe, R
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.heads import decoder_head
+from paramcalc.families.mixers import mamba
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
     FULL,
@@ -15,7 +16,6 @@ from paramcalc.families.skeletons import (
     gqa,
     kv_heads,
     layer_norm,
-    mamba,
     mixers,
     moe,
     pre_norm,

@@ -13,8 +13,9 @@ from paramcalc.config import Config, Reading
 from paramcalc.dims import named
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import family, get
-from paramcalc.families.skeletons import rms, sizes
+from paramcalc.families.skeletons import sizes
 from paramcalc.families.vision import (
+    averaged,
     glm4v_merger,
     qwen2_5_merger,
     qwen2_merger,
@@ -55,7 +56,14 @@ def text_alone(c: Config) -> bool:
 
 
 def sees(
-    c: Config, kind: str, tower: str, projector: Projector, *, any_tower: bool = False, flat: bool = False
+    c: Config,
+    kind: str,
+    tower: str,
+    projector: Projector,
+    *,
+    any_tower: bool = False,
+    flat: bool = False,
+    tower_sizes: Mapping[str, Any] | None = None,
 ) -> Component:
     """A language model of one kind, a tower, and what the class puts between them.
 
@@ -66,7 +74,7 @@ def sees(
     if text_alone(c):
         c.raw("vision_config")
         return text.recipe(c.section("text_config", text.reading, family=kind))
-    seen, v = vision(c, tower, any_kind=any_tower)
+    seen, v = vision(c, tower, any_kind=any_tower, **(tower_sizes or {}))
     section = c.section("text_config", text.reading, family=kind)
     if c.ties != "section":
         reading = text.reading._replace(fixed={**text.reading.fixed, "tie_word_embeddings": tied(c, section)})
@@ -278,11 +286,7 @@ def idefics3(c: Config) -> Component:
 @family("gemma3", "Gemma3ForConditionalGeneration", defaults=dict(tie_word_embeddings=True), fixed=ABOVE)
 def gemma3(c: Config) -> Component:
     """SigLIP, its patches averaged and projected, Gemma 3 (Gemma3ForConditionalGeneration)."""
-
-    def projector(v: Config, d: int) -> Block:
-        return block("projector", norm=rms(v), weight=Param(shape=(v.hidden_size, d)))
-
-    return sees(c, "gemma3_text", "siglip_vision_model", projector, any_tower=True)
+    return sees(c, "gemma3_text", "siglip_vision_model", averaged, any_tower=True)
 
 
 @family("llama4", "Llama4ForCausalLM", defaults={}, fixed=dict(ties="section"))
@@ -388,8 +392,9 @@ def qwen3_vl(c: Config) -> Component:
 
 @family("qwen3_5", "Qwen3_5ForCausalLM", defaults={}, fixed=ABOVE)
 @family("qwen3_5_moe", "Qwen3_5MoeForCausalLM", defaults={}, fixed=ABOVE)
+@family("qwen4_exp", "Qwen4ExpForCausalLM", defaults={}, fixed=ABOVE)
 def qwen3_5(c: Config) -> Component:
-    """A ViT, a merger, Qwen 3.5 (Qwen3_5ForConditionalGeneration)."""
+    """A ViT, a merger, Qwen 3.5 or 4 (Qwen3_5ForConditionalGeneration)."""
     return sees(c, f"{c.family}_text", f"{c.family}_vision", lambda v, _: qwen3_merger(v, deep=False))
 
 
@@ -397,3 +402,26 @@ def qwen3_5(c: Config) -> Component:
 def glm4v(c: Config) -> Component:
     """A tower, a convolution and a merger, GLM-4 (GLM-4.1V, 2507.01006; Glm4vForConditionalGeneration)."""
     return sees(c, "glm4v_text", "glm4v_vision", lambda v, _: glm4v_merger(v))
+
+
+VBERT = ["classifier_bias", "initializer_cutoff_factor"]  # the text model's own section has them
+
+
+@family("modernvbert", "ModernVBertForMaskedLM", defaults=dict(pixel_shuffle_factor=4), fixed=ABOVE, unused=VBERT)
+@family("ultravbert", "UltraVBertForMaskedLM", defaults=dict(pixel_shuffle_factor=4), fixed=ABOVE, unused=VBERT)
+def modernvbert(c: Config) -> Component:
+    """SigLIP, neighbouring patches joined, one layer, an encoder of text (ModernVBertForMaskedLM)."""
+    ultra, side = c.family == "ultravbert", c.pixel_shuffle_factor
+
+    def projector(v: Config, d: int) -> Block:
+        proj = Linear(d_in=v.hidden_size * side * side, d_out=d)
+        return block("projector", proj=proj, norm=Norm(width=d) if ultra else None)
+
+    return sees(
+        c,
+        "ultrabert" if ultra else "modernbert",
+        "siglip_vision_model",
+        projector,
+        any_tower=True,
+        tower_sizes=dict(vision_use_head=False) if ultra else None,
+    )

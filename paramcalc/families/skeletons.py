@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, TypeVar
 
-from paramcalc.components import Attention, GatedDeltaNet, LatentAttention, Mamba, Mlp, Moe
+from paramcalc.components import Attention, LatentAttention, Mlp, Moe
 from paramcalc.components.attention import Kind
 from paramcalc.config import Config
 from paramcalc.dims import named
@@ -176,18 +176,6 @@ def latent_attention(c: Config) -> LatentAttention:
     )
 
 
-def delta_net(c: Config) -> GatedDeltaNet:
-    """The gated delta rule from the linear_ fields."""
-    return GatedDeltaNet(
-        width=c.hidden_size,
-        key_heads=c.linear_num_key_heads,
-        value_heads=c.linear_num_value_heads,
-        key_dim=c.linear_key_head_dim,
-        value_dim=c.linear_value_head_dim,
-        kernel=c.linear_conv_kernel_dim,
-    )
-
-
 def glu(c: Config, hidden: int | None = None, *, bias: bool = False, category: Category = "ffn") -> Mlp:
     """A gated feed-forward network of three matrices."""
     width = c.intermediate_size if hidden is None else hidden
@@ -234,32 +222,6 @@ def moe(
         shared=None if shared is None else glu(c, shared, bias=shared_bias, category="shared_experts"),
         shared_count=shared_count,
         shared_gate=shared_gate,
-    )
-
-
-def mamba(
-    c: Config,
-    *,
-    inner: int,
-    state: int,
-    kernel: int,
-    dt_rank: str,
-    bias: bool,
-    conv_bias: bool,
-    inner_norms: bool = False,
-) -> Mamba:
-    """A Mamba mixer; `dt_rank` names the field that holds the rank of the time step, by default d / 16."""
-    rank = c.raw(dt_rank)
-    by_width = named("r", -(-c.hidden_size // 16), origin="d / 16, rounded up")
-    return Mamba(
-        width=c.hidden_size,
-        inner=inner,
-        state=state,
-        kernel=kernel,
-        dt_rank=by_width if rank in (None, "auto") else named("r", c.whole(dt_rank, rank), origin=c.key(dt_rank)),
-        conv_bias=conv_bias,
-        bias=bias,
-        inner_norms=inner_norms,
     )
 
 

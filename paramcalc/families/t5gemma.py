@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from paramcalc.config import Config, Reading
 from paramcalc.families.heads import labels, unknown_head
-from paramcalc.families.multimodal import only_text
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import FULL, SLIDING, every, glu, gqa, kinds, rms
+from paramcalc.families.vision import averaged, vision
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Stack, block, stack
 
 T5GEMMA = dict(
@@ -88,29 +88,33 @@ def t5gemma(c: Config) -> Block:
     unused=["classifier_dropout_rate", "vocab_size", "image_token_index", "eoi_token_index"],
 )
 def t5gemma2(c: Config) -> Block:
-    """Gemma 3 as encoder and decoder; one attention for both kinds (T5Gemma2ForConditionalGeneration).
-
-    The text encoder and the decoder are counted, the vision tower is not.
-    """
+    """Gemma 3 as encoder and decoder, of which the encoder sees (T5Gemma2ForConditionalGeneration)."""
     outer = c.section("encoder", Reading({}, unused=["mm_tokens_per_image"]), family="t5gemma2")
     one = outer.section("text_config", T5GEMMA2_SIDE, family="t5gemma2")
     two = c.section("decoder", T5GEMMA2_SIDE, family="t5gemma2")
-    only_text(outer, "vision_config")
+    seen, v = vision(outer, "siglip_vision_model", any_kind=True)
     c.require(
         (one.hidden_size, one.vocab_size) == (two.hidden_size, two.vocab_size),
         "encoder and decoder must have the same hidden_size and vocab_size",
     )
-    owner, end = "encoder.embed_tokens", Param(shape=(one.hidden_size,), category="embedding")
+    owner, end = "encoder.embed_tokens", Embedding(rows=1, width=one.hidden_size)
     tied = c.tie_word_embeddings
     table = Embedding(rows=one.vocab_size, width=one.hidden_size)
     sides = {
         role: gemma_stack(side, role, period=side.sliding_window_pattern, qk_norm=True)
         for role, side in (("encoder", one), ("decoder", two))
     }
-    encoder = block(embed_tokens=table, end_of_image=end, layers=sides["encoder"], norm=rms(one))
+    encoder = block(
+        vision_tower=seen,
+        projector=averaged(v, one.hidden_size),
+        embed_tokens=table,
+        end_of_image=end,
+        layers=sides["encoder"],
+        norm=rms(one),
+    )
     decoder = block(
         embed_tokens=table.model_copy(update={"tied_to": owner if tied else None}),
-        end_of_image=None if tied else end,
+        end_of_image=end.but(tied_to="encoder.end_of_image" if tied else None),
         layers=sides["decoder"],
         norm=rms(two),
     )

@@ -125,6 +125,11 @@ def siglip(v: Config) -> Block:
     )
 
 
+def averaged(v: Config, d_out: int) -> Block:
+    """Gemma 3's projector: patches are averaged, normalised and projected (Gemma3MultiModalProjector)."""
+    return block("projector", norm=rms(v), weight=Param(shape=(v.hidden_size, d_out)))
+
+
 @tower("clip_vision_model", defaults=VIT | dict(patch_size=32), unused=STRAY)
 def clip(v: Config) -> Block:
     """A ViT with a class token and a norm before its layers (CLIP, 2103.00020; CLIPVisionModel)."""
@@ -271,7 +276,14 @@ QWEN3 = (
 
 
 @tower("qwen3_vl_vision", "qwen3_vl_moe_vision", names=NAMES, defaults=QWEN3 | dict(deepstack_visual_indexes=None))
-@tower("qwen3_5_vision", "qwen3_5_moe_vision", names=NAMES, defaults=QWEN3, unused=["deepstack_visual_indexes"])
+@tower(
+    "qwen3_5_vision",
+    "qwen3_5_moe_vision",
+    "qwen4_exp_vision",
+    names=NAMES,
+    defaults=QWEN3,
+    unused=["deepstack_visual_indexes"],
+)
 def qwen3_vision(v: Config) -> Block:
     """A ViT with learned and rotary positions (Qwen3VLVisionModel)."""
     return block(

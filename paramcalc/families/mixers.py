@@ -1,0 +1,45 @@
+"""Recurrent mixers from canonical fields: what several hybrids share, and a dense decoder need not load."""
+
+from __future__ import annotations
+
+from paramcalc.components import GatedDeltaNet, Mamba
+from paramcalc.config import Config
+from paramcalc.dims import named
+
+
+def delta_net(c: Config) -> GatedDeltaNet:
+    """The gated delta rule from the linear_ fields."""
+    return GatedDeltaNet(
+        width=c.hidden_size,
+        key_heads=c.linear_num_key_heads,
+        value_heads=c.linear_num_value_heads,
+        key_dim=c.linear_key_head_dim,
+        value_dim=c.linear_value_head_dim,
+        kernel=c.linear_conv_kernel_dim,
+    )
+
+
+def mamba(
+    c: Config,
+    *,
+    inner: int,
+    state: int,
+    kernel: int,
+    dt_rank: str,
+    bias: bool,
+    conv_bias: bool,
+    inner_norms: bool = False,
+) -> Mamba:
+    """A Mamba mixer; `dt_rank` names the field that holds the rank of the time step, by default d / 16."""
+    rank = c.raw(dt_rank)
+    by_width = named("r", -(-c.hidden_size // 16), origin="d / 16, rounded up")
+    return Mamba(
+        width=c.hidden_size,
+        inner=inner,
+        state=state,
+        kernel=kernel,
+        dt_rank=by_width if rank in (None, "auto") else named("r", c.whole(dt_rank, rank), origin=c.key(dt_rank)),
+        conv_bias=conv_bias,
+        bias=bias,
+        inner_norms=inner_norms,
+    )
