@@ -344,6 +344,7 @@ HARMLESS = frozenset(
         "pretraining_tp",
         "problem_type",
         "projector_hidden_act",
+        "projector_layernorm_eps",
         "qa_dropout",
         "qk_l2_clip_threshold",
         "quantization",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -77,12 +78,9 @@ def offenders(files: list[Path], *banned: str) -> list[str]:
 
 
 FILES = sorted(PACKAGE.rglob("*.py"))
-RECIPES = [
-    path
-    for path in (PACKAGE / "families").glob("*.py")
-    if path.stem not in ("__init__", "registry", "skeletons", "heads", "multimodal")
-]
-HELPERS = {"registry", "skeletons", "heads", "multimodal"}
+FAMILY_FILES = sorted((PACKAGE / "families").glob("*.py"))
+RECIPES = [path for path in FAMILY_FILES if re.search(r"^@family\(", path.read_text(), re.MULTILINE)]
+HELPERS = {path.stem for path in FAMILY_FILES} - {path.stem for path in RECIPES}
 
 
 def test_only_render_and_cli_import_rich_and_only_cli_imports_typer() -> None:

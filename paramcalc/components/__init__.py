@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from paramcalc.components.residual import GatedResidual, HyperConnection
     from paramcalc.components.shared import Adapters, Reused
     from paramcalc.components.sparse import CompressedAttention, Compressor, Indexer
+    from paramcalc.components.vision import LanguageModel, PatchEmbedding
 
 ROOMS = {
     "attention": (
@@ -53,6 +54,7 @@ ROOMS = {
     "residual": ("GatedResidual", "HyperConnection"),
     "shared": ("Adapters", "Reused"),
     "sparse": ("CompressedAttention", "Compressor", "Indexer"),
+    "vision": ("LanguageModel", "PatchEmbedding"),
 }
 _ROOM_OF = {name: room for room, names in ROOMS.items() for name in names}
 
@@ -70,6 +72,7 @@ __all__ = [
     "HyperConnection",
     "Indexer",
     "KimiDeltaAttention",
+    "LanguageModel",
     "LatentAttention",
     "LightningAttention",
     "Mamba",
@@ -77,6 +80,7 @@ __all__ = [
     "Mlp",
     "Mlstm",
     "Moe",
+    "PatchEmbedding",
     "Reused",
     "RgLru",
     "Router",

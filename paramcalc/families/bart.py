@@ -155,7 +155,7 @@ def mvp(c: Config) -> Block:
     if c.use_prompt and c.head != "lm":
         d, mid = c.hidden_size, c.prompt_mid_dim
         prompt = block(
-            "attention",
+            "other",
             tokens=Embedding(rows=c.prompt_length, width=d),
             up=Linear(d_in=d, d_out=mid, bias=True),
             down=Linear(d_in=mid, d_out=2 * c.decoder_layers * d, bias=True),

@@ -136,7 +136,7 @@ def doge(c: Config) -> Block:
         keys = named("keys", isqrt(c.num_experts), origin="sqrt(E), rounded down")
         channel = Mlp(width=d, hidden=1, gated=False)
         ffn = block(
-            dense=ffn,
+            shared=glu(c, bias=c.mlp_bias, category="shared_experts"),
             router=Linear(d_in=d, d_out=2 * keys, category="router"),
             experts=Experts(expert=channel, count=c.num_experts, top_k=c.num_experts_per_tok),
         )

@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.config import Config
-from paramcalc.families.heads import decoder_head
 from paramcalc.families.registry import family, get
 from paramcalc.families.skeletons import (
     causal_lm,
-    embeddings,
-    encoder,
-    encoder_layer,
     glu,
     gqa,
     head_dim,
@@ -73,6 +69,9 @@ def fuyu(c: Config) -> Block:
 @family("emu3", "Emu3ForConditionalGeneration", defaults={})
 def emu3(c: Config) -> Component:
     """Emu 3: the language model is counted, the image tokenizer is not (Emu3ForConditionalGeneration)."""
+    if c.head == "lm":  # Emu3ForCausalLM is built of the section alone
+        c.raw("vq_config"), c.raw("vocabulary_map")
+        return language_model(c, "text_config", "emu3_text_model")
     only_text(c, "vq_config", "vocabulary_map")
     return language_model(c, "text_config", "emu3_text_model", tie_word_embeddings=c.tie_word_embeddings)
 
@@ -154,17 +153,3 @@ def mllama_text(c: Config) -> Block:
     layers = [gated if i in crossed else plain for i in range(c.num_hidden_layers)]
     parts = dict(causal_lm(c, layers, norm=rms(c)).items)
     return block(**parts | {"embed_tokens": Embedding(rows=c.vocab_size + 8, width=c.hidden_size)})
-
-
-@family(
-    "git",
-    "GitForCausalLM",
-    defaults=dict(vocab_size=30522, hidden_size=768, intermediate_size=3072, num_hidden_layers=6)
-    | dict(num_attention_heads=12, max_position_embeddings=1024, num_image_with_embedding=None),
-    fixed=dict(add_cross_attention=False),
-)
-def git(c: Config) -> Component:
-    """BERT's layers that read a caption behind its image: the text part is counted (GitForCausalLM)."""
-    only_text(c, "vision_config", "num_image_with_embedding")
-    head = decoder_head(c, c.hidden_size, bias=True)
-    return encoder(c, embeddings(c, c.hidden_size, types=False), encoder_layer(c), head)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from paramcalc.components.vision import LanguageModel
 from paramcalc.config import Config, Reading
 from paramcalc.dims import named
-from paramcalc.families.heads import unknown_head
+from paramcalc.families.heads import decoder_head, unknown_head
 from paramcalc.families.registry import family, get
-from paramcalc.families.skeletons import sizes
+from paramcalc.families.skeletons import embeddings, encoder, encoder_layer, layer_norm, sizes
 from paramcalc.families.vision import (
     averaged,
     glm4v_merger,
@@ -96,9 +96,10 @@ def composes(c: Config, text: Named, tower: Named, projector: Projector, *, any_
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     seen, v = vision(c, tower.kind, any_kind=any_tower, **tower.sizes)
-    kind = c.section("text_config", Reading({})).raw("model_type") or text.kind
+    kind = c.section("text_config", Reading(dict(model_type=text.kind))).model_type
     recipe, reading = get(kind).recipe, get(kind).reading
-    c.require("hidden_size" in reading.defaults, f"text_config is a {kind}, which is no plain language model")
+    plain = "hidden_size" in reading.defaults and "ties" not in reading.fixed
+    c.require(plain, f"text_config is a {kind}, which is no plain language model")
     if c.raw("text_config") is None:
         reading = reading._replace(defaults={**reading.defaults, **text.sizes})
     reading = reading._replace(unused=[*reading.unused, *text.unused])
@@ -106,7 +107,9 @@ def composes(c: Config, text: Named, tower: Named, projector: Projector, *, any_
     parts = dict(recipe(view).parts())
     if c.head == "seq2seq_lm":
         owner = "embed_tokens" if tied(c, view) else None
-        parts["lm_head"] = Linear(d_in=view.hidden_size, d_out=view.vocab_size, category="head", tied_to=owner)
+        parts["lm_head"] = Linear(
+            d_in=view.hidden_size, d_out=view.stated("vocab_size"), category="head", tied_to=owner
+        )
     return joined(block(**parts), vision_tower=seen, projector=projector(v, view.hidden_size))
 
 
@@ -115,7 +118,11 @@ def composes(c: Config, text: Named, tower: Named, projector: Projector, *, any_
 
 def tapped(c: Config) -> int:
     """Layers of the tower whose outputs are joined: one, or those in the list vision_feature_layer."""
-    return len(c.listed("vision_feature_layer") or ()) if isinstance(c.raw("vision_feature_layer"), list) else 1
+    stated = c.raw("vision_feature_layer")
+    if isinstance(stated, list):
+        return len(c.numbers("vision_feature_layer"))
+    c.require(stated is None or type(stated) is int, "vision_feature_layer must be a layer number or a list of them")
+    return 1
 
 
 LLAVA = dict(vision_feature_layer=None, multimodal_projector_bias=True)
@@ -135,6 +142,18 @@ SIGLIP = Named(
 def llava(c: Config) -> Component:
     """A tower, two layers, a language model (LLaVA, 2310.03744; LlavaForConditionalGeneration)."""
     return composes(c, Named("llama"), CLIP, lambda v, d: block("projector", **llava_layers(c, v, d)))
+
+
+@family("vipllava", "VipLlavaForConditionalGeneration", defaults=dict(vision_feature_layer=None), fixed=ABOVE)
+def vipllava(c: Config) -> Component:
+    """LLaVA over five layers of the tower, with a norm before its two layers (VipLlavaForConditionalGeneration)."""
+    stated = c.raw("vision_feature_layer") is not None
+
+    def projector(v: Config, d: int) -> Block:
+        d_in = v.hidden_size * (tapped(c) if stated else 5)
+        return block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
+
+    return composes(c, Named("llama"), CLIP, projector)
 
 
 def llava_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
@@ -398,10 +417,26 @@ def qwen3_5(c: Config) -> Component:
     return sees(c, f"{c.family}_text", f"{c.family}_vision", lambda v, _: qwen3_merger(v, deep=False))
 
 
+@family(
+    "glm4v_moe_text",
+    "Glm4vMoeTextModel",
+    names=dict(num_local_experts="n_routed_experts"),
+    defaults=sizes(151424, 4096, 10944, 46, 96, 8, attention_bias=True)
+    | dict(moe_intermediate_size=1408, num_experts_per_tok=8, n_shared_experts=1, num_local_experts=128)
+    | dict(first_k_dense_replace=1),
+    fixed=dict(use_qk_norm=False, num_mtp_layers=0),
+    unused=["use_qk_norm"],
+)
+def glm4v_moe_text(c: Config) -> Component:
+    """GLM-4.5 with positions in three dimensions (Glm4vMoeTextModel)."""
+    return get("glm4_moe").recipe(c)
+
+
 @family("glm4v", "Glm4vForConditionalGeneration", defaults={}, fixed=EITHER)
+@family("glm4v_moe", "Glm4vMoeForConditionalGeneration", defaults={}, fixed=EITHER)
 def glm4v(c: Config) -> Component:
     """A tower, a convolution and a merger, GLM-4 (GLM-4.1V, 2507.01006; Glm4vForConditionalGeneration)."""
-    return sees(c, "glm4v_text", "glm4v_vision", lambda v, _: glm4v_merger(v))
+    return sees(c, f"{c.family}_text", f"{c.family}_vision", lambda v, _: glm4v_merger(v))
 
 
 VBERT = ["classifier_bias", "initializer_cutoff_factor"]  # the text model's own section has them
@@ -425,3 +460,25 @@ def modernvbert(c: Config) -> Component:
         any_tower=True,
         tower_sizes=dict(vision_use_head=False) if ultra else None,
     )
+
+
+@family(
+    "git",
+    "GitForCausalLM",
+    defaults=dict(vocab_size=30522, hidden_size=768, intermediate_size=3072, num_hidden_layers=6)
+    | dict(num_attention_heads=12, max_position_embeddings=1024, num_image_with_embedding=None),
+    fixed=dict(add_cross_attention=False),
+)
+def git(c: Config) -> Component:
+    """CLIP, one layer, and BERT's layers that read a caption behind its image (GIT, 2205.14100; GitForCausalLM)."""
+    seen, v = vision(c, "git_vision_model")
+    frames = c.num_image_with_embedding
+    projector = block(
+        "projector",
+        frames=None if frames is None else Param(shape=(frames, v.hidden_size)),
+        proj=Linear(d_in=v.hidden_size, d_out=c.hidden_size, bias=True),
+        norm=layer_norm(c),
+    )
+    head = decoder_head(c, c.hidden_size, bias=True)
+    text = encoder(c, embeddings(c, c.hidden_size, types=False), encoder_layer(c), head)
+    return joined(text, vision_tower=seen, projector=projector)

@@ -7,7 +7,7 @@ from paramcalc.families.heads import labels, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import FULL, SLIDING, every, glu, gqa, kinds, rms
 from paramcalc.families.vision import averaged, vision
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Stack, block, stack
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Stack, block, stack
 
 T5GEMMA = dict(
     vocab_size=256000,

@@ -43,12 +43,9 @@ def vision(c: Config, kind: str, *, any_kind: bool = False, **sizes: Any) -> tup
     `any_kind` where the class builds whatever model_type the section names; else it is always `kind`. `sizes`: what the
     class passes where there is no section at all.
     """
-    stated = c.section("vision_config", Reading({})).raw("model_type") if any_kind else None
-    kind = stated or kind
-    known = LONE if any_kind else TOWERS
-    c.require(
-        kind in known, f"vision_config is a {kind}, which cannot be counted", "known: " + ", ".join(sorted(known))
-    )
+    if any_kind:
+        kind = c.section("vision_config", Reading(dict(model_type=kind))).model_type
+        c.require(kind in LONE, f"vision_config is a {kind}, which cannot be counted", f"known: {', '.join(LONE)}")
     recipe, reading = TOWERS[kind]
     if c.raw("vision_config") is None:
         reading = reading._replace(defaults={**reading.defaults, **sizes})
@@ -131,6 +128,7 @@ def averaged(v: Config, d_out: int) -> Block:
 
 
 @tower("clip_vision_model", defaults=VIT | dict(patch_size=32), unused=STRAY)
+@tower("git_vision_model", defaults=VIT, unused=STRAY)
 def clip(v: Config) -> Block:
     """A ViT with a class token and a norm before its layers (CLIP, 2103.00020; CLIPVisionModel)."""
     return block(
@@ -314,6 +312,7 @@ def merger(norm: Norm, joined: int, d_out: int) -> Block:
 
 @tower(
     "glm4v_vision",
+    "glm4v_moe_vision",
     names=NAMES,
     defaults=VIDEO
     | dict(num_hidden_layers=24, hidden_size=1536, num_attention_heads=12, image_size=336, attention_bias=False)

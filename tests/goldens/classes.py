@@ -13,8 +13,8 @@ from pathlib import Path
 
 sys.path.pop(0)  # the folders here bear the names of packages that transformers looks for
 
-from transformers import PreTrainedModel  # noqa: E402
-from transformers.models.auto import configuration_auto, modeling_auto  # noqa: E402
+from transformers import PreTrainedModel
+from transformers.models.auto import configuration_auto, modeling_auto
 
 TARGET = Path(__file__).parents[2] / "paramcalc" / "families" / "classes.json"
 INDEX = TARGET.with_name("index.json")

@@ -71,11 +71,7 @@ WORDS: dict[str, list[Any]] = {
     "pooling_type": ["mean", "max"],
     "weight_mode": ["single", "fused"],
 }
-KINDS = (
-    "full_attention sliding_attention linear_attention chunked_attention attention mamba mamba2 conv recurrent moe mlp "
-    "dense sparse hybrid global local kda gdn lightning hash_moe compressed_sparse_attention heavily_compressed_attention "
-    "minimax_m3_sparse block_sparse_attention shared full cross_attention"
-).split()
+KINDS = ["full_attention", "sliding_attention", "linear_attention", "chunked_attention", "attention", "mamba", "mamba2", "conv", "recurrent", "moe", "mlp", "dense", "sparse", "hybrid", "global", "local", "kda", "gdn", "lightning", "hash_moe", "compressed_sparse_attention", "heavily_compressed_attention", "minimax_m3_sparse", "block_sparse_attention", "shared", "full", "cross_attention"]
 
 
 class TimeLimit(Exception):

@@ -213,8 +213,15 @@ def update(path: Path, record: dict[str, Any], *, check: bool) -> bool:
 
 
 def remove_stale(folder: Path, names: set[str], *, check: bool) -> int:
-    """Delete the files that no case makes any more, and return how many there were."""
-    stale = [path for path in sorted(folder.glob("*.json")) if path.stem not in names]
+    """Delete the files that no case makes any more, and return how many there were.
+
+    A golden with a `source` was not made here and is left alone.
+    """
+    stale = [
+        path
+        for path in sorted(folder.glob("*.json"))
+        if path.stem not in names and "source" not in json.loads(path.read_text(encoding="utf-8"))
+    ]
     for path in stale:
         print(f"stale    {path.relative_to(HERE)}")
         if not check:

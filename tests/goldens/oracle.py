@@ -11,6 +11,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,20 @@ MAIN_TASKS = (
 MAIN_CLASSES = {
     "bart": "BartForConditionalGeneration",
     "bert": "BertForMaskedLM",
+    "bigbird_pegasus": "BigBirdPegasusForConditionalGeneration",
+    "blenderbot": "BlenderbotForConditionalGeneration",
+    "blenderbot-small": "BlenderbotSmallForConditionalGeneration",
     "gemma3": "Gemma3ForConditionalGeneration",
+    "marian": "MarianMTModel",
+    "mbart": "MBartForConditionalGeneration",
     "musicgen": "MusicgenForConditionalGeneration",
     "musicgen_melody": "MusicgenMelodyForConditionalGeneration",
+    "mvp": "MvpForConditionalGeneration",
+    "pegasus": "PegasusForConditionalGeneration",
+    "plbart": "PLBartForConditionalGeneration",
+    "prophetnet": "ProphetNetForConditionalGeneration",
     "roberta": "RobertaForMaskedLM",
+    "whisper": "WhisperForConditionalGeneration",
 }
 """The main class where the order of MAIN_TASKS would pick another one."""
 
@@ -120,11 +131,16 @@ def links(model: nn.Module, name: str) -> Iterator[Link]:
 
 
 def owned(model: nn.Module) -> tuple[dict[str, nn.Parameter], list[list[str]]]:
-    """Unique parameters under the first of their names, and the other names as [alias, owner]."""
+    """Unique parameters under the first of their names, and the other names as [alias, owner].
+
+    A table that is an output matrix too is the embedding's, whichever of the two the class declares first.
+    """
     owners: dict[int, str] = {}
     unique: dict[str, nn.Parameter] = {}
     tied = []
-    for name, parameter in model.named_parameters(remove_duplicate=False):
+    named = list(model.named_parameters(remove_duplicate=False))
+    heads_last = sorted(named, key=lambda pair: re.search(r"(^|\.)lm_head\.", pair[0]) is not None)
+    for name, parameter in heads_last:
         if id(parameter) in owners:
             tied.append([name, owners[id(parameter)]])
         else:
@@ -190,12 +206,12 @@ def idle_in_block(block: Any, experts: Any) -> int | None:
     """The same for one block, which has one router beside its experts."""
     parameters = list(experts.parameters())
     children = [child for child in experts.children() if list(child.parameters())]
-    if not parameters or type(experts).__name__.endswith("SharedExperts"):
+    if not parameters or type(experts).__name__ == "InklingSharedExperts":
         return 0
     top_k = top_k_of(block)
     if top_k is None:
         return None
-    idle = 0
+    idle = Fraction()
     for parameter in parameters:
         stacked = getattr(experts, "num_experts", None) or parameter.shape[0]  # LongcatFlash has no such attribute
         total = len(children) if children and not hasattr(experts, "num_experts") else stacked
@@ -203,8 +219,8 @@ def idle_in_block(block: Any, experts: Any) -> int | None:
             raise ValueError(f"top_k {top_k} of {total} experts")
         if not children and parameter.shape[0] % total:
             raise ValueError(f"{type(experts).__name__}: experts are not stacked first")
-        idle += parameter.numel() * (total - top_k) // total
-    return idle
+        idle += Fraction(parameter.numel() * (total - top_k), total)
+    return int(idle)
 
 
 TOWERS = {
