@@ -49,6 +49,7 @@ def family_info(name: str) -> FamilyInfo:
         name=name,
         architecture=family.main_class,
         summary=family.summary.rsplit(" (", 1)[0].rstrip("."),
+        mixers=entry.mixers,
         goldens=entry.goldens,
         verified_by=entry.by,
         fields=tuple(
@@ -68,6 +69,7 @@ def own_family() -> FamilyInfo:
         name=OWN,
         architecture="none: for models that do not exist yet",
         summary="Decoder described in a few words: attention, plain or gated FFN or experts, any norm",
+        mixers=entry.mixers,
         goldens=entry.goldens,
         verified_by=entry.by,
         fields=tuple(

@@ -135,6 +135,7 @@ class FamilyInfo(Report):
     name: str
     architecture: str = Field(description="the reference class counted when the config names none")
     summary: str
+    mixers: str = Field(description="kinds of attention and recurrence in its layers")
     goldens: int = Field(description="configs whose counts by the reference are tests")
     verified_by: str
     fields: tuple[FamilyField, ...] = ()

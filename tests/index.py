@@ -5,17 +5,22 @@
 Run it after adding a family, goldens or a preset. A count is `exact` only for families that have goldens here.
 """
 
+import contextlib
 import json
 import pkgutil
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import yaml
 
+import paramcalc
 import paramcalc.families
 from paramcalc.families.registry import registered
+from paramcalc.spec import Component
 from paramcalc.yaml_loader import StrictLoader
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -27,7 +32,27 @@ def goldens(name: str) -> dict[str, object]:
     """How many goldens a family has, and what made them."""
     found = [json.loads(path.read_text()) for path in sorted((GOLDENS / name).glob("*.json"))]
     makers = sorted({golden.get("source") or f"transformers {golden['transformers']}" for golden in found})
-    return {"goldens": len(found), "by": ", ".join(makers) or "nothing yet"}
+    return {"goldens": len(found), "by": ", ".join(makers) or "nothing yet", "mixers": mixers(found)}
+
+
+def mixers(found: list[dict[str, Any]]) -> str:
+    """The kinds of attention and recurrence in the layers of a family's goldens, in the order they appear."""
+    kinds: dict[str, None] = {}
+    for golden in found:
+        with contextlib.suppress(paramcalc.ParamcalcError):
+            for stack in paramcalc.load(golden["config"]).tree.stacks():
+                for run in stack.runs:
+                    kinds |= dict.fromkeys(mixers_in(run.layer))
+    return ", ".join(kinds)
+
+
+def mixers_in(component: Component) -> Iterator[str]:
+    """The names of the outermost mixers in a component: `latent attention` for LatentAttention."""
+    if component.category in ("attention", "recurrent") and type(component).__module__ != "paramcalc.spec":
+        yield re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(component).__name__).lower()
+        return
+    for part in component.children():
+        yield from mixers_in(part.component)
 
 
 def index() -> dict[str, dict[str, object]]:
@@ -38,7 +63,10 @@ def index() -> dict[str, dict[str, object]]:
     for name, family in registered().items():
         module = family.recipe.__module__.rpartition(".")[2]
         entries[name] = {"module": module, "main_class": family.main_class}
-    return {name: entries[name] | goldens(name) for name in sorted(entries)}
+    blocks = json.loads((GOLDENS / "torch_blocks.json").read_text())
+    own = {"goldens": len(blocks["blocks"]), "by": f"{blocks['class']}, torch {blocks['torch']}, and by hand"}
+    verified = {name: goldens(name) for name in entries} | {"transformer": own | {"mixers": "attention"}}
+    return {name: entries[name] | verified[name] for name in sorted(entries)}
 
 
 def presets() -> dict[str, dict[str, object]]:

@@ -31,9 +31,9 @@ def output(command: str) -> str:
 
 def families() -> str:
     """The table of verified families."""
-    lines = ["| family | reference class | goldens | verified by |", "|---|---|---:|---|"]
+    lines = ["| family | reference class | mixers | goldens | verified by |", "|---|---|---|---:|---|"]
     for name, entry in index().items():
-        lines.append(f"| {name} | {entry.main_class} | {entry.goldens} | {entry.by} |")
+        lines.append(f"| {name} | {entry.main_class} | {entry.mixers} | {entry.goldens} | {entry.by} |")
     summary = f"<summary>{len(index())} families, their reference classes and how they were verified</summary>"
     return f"<details>{summary}\n\n" + "\n".join(lines) + "\n\n</details>\n"
 

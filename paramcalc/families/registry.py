@@ -131,6 +131,7 @@ class Entry(NamedTuple):
     main_class: str
     goldens: int  # configs whose counts by the reference are tests
     by: str  # what made them
+    mixers: str = ""  # the kinds of attention and recurrence in its layers
 
 
 @cache

@@ -62,7 +62,7 @@ def family_row(info: FamilyInfo) -> Row:
     return {
         "name": info.name,
         "architecture": info.architecture,
-        "summary": info.summary,
+        "mixers": info.mixers,
         "goldens": info.goldens,
         "verified_by": info.verified_by,
     }

@@ -1,0 +1,178 @@
+"""LLaVA and its kin: whatever tower and language model the file names, and a projector between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.registry import family
+from paramcalc.families.seeing import ABOVE, EITHER, Named, composes
+from paramcalc.families.skeletons import sizes
+from paramcalc.families.vision import two_layers
+from paramcalc.spec import Block, Component, Linear, Norm, Param, block
+
+
+def tapped(c: Config) -> int:
+    """Layers of the tower whose outputs are joined: one, or those in the list vision_feature_layer."""
+    stated = c.raw("vision_feature_layer")
+    if isinstance(stated, list):
+        return len(c.numbers("vision_feature_layer"))
+    c.require(stated is None or type(stated) is int, "vision_feature_layer must be a layer number or a list of them")
+    return 1
+
+
+LLAVA = dict(vision_feature_layer=None, multimodal_projector_bias=True)
+CLIP = Named(
+    "clip_vision_model",
+    dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16)
+    | dict(image_size=336, patch_size=14),
+)
+SIGLIP = Named(
+    "siglip_vision_model",
+    dict(hidden_size=1152, intermediate_size=4304, num_hidden_layers=26, num_attention_heads=16)
+    | dict(image_size=384, patch_size=14, vision_use_head=False),
+)
+
+
+@family("llava", "LlavaForConditionalGeneration", defaults=LLAVA, fixed=EITHER)
+def llava(c: Config) -> Component:
+    """A tower, two layers, a language model (LLaVA, 2310.03744; LlavaForConditionalGeneration)."""
+    return composes(c, Named("llama"), CLIP, lambda v, d: block("projector", **llava_layers(c, v, d)))
+
+
+@family("vipllava", "VipLlavaForConditionalGeneration", defaults=dict(vision_feature_layer=None), fixed=ABOVE)
+def vipllava(c: Config) -> Component:
+    """LLaVA over five layers of the tower, with a norm before its two layers (VipLlavaForConditionalGeneration)."""
+    stated = c.raw("vision_feature_layer") is not None
+
+    def projector(v: Config, d: int) -> Block:
+        d_in = v.hidden_size * (tapped(c) if stated else 5)
+        return block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
+
+    return composes(c, Named("llama"), CLIP, projector)
+
+
+def llava_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
+    """Two layers from the outputs of the tower's chosen layers."""
+    d_in = v.hidden_size * tapped(c) if tapped(c) != 1 else v.hidden_size
+    return two_layers(d_in, d, d, bias=c.multimodal_projector_bias)
+
+
+@family("llava_next", "LlavaNextForConditionalGeneration", defaults=LLAVA, fixed=ABOVE)
+@family("llava_onevision", "LlavaOnevisionForConditionalGeneration", defaults=LLAVA, fixed=EITHER)
+def llava_next(c: Config) -> Component:
+    """LLaVA with a learned end of line between rows of tiles (LlavaNextForConditionalGeneration)."""
+    one = c.family == "llava_onevision"
+    text, tower = (Named("qwen2"), SIGLIP) if one else (Named("llama"), CLIP)
+    return composes(c, text, tower, lambda v, d: block("projector", **llava_layers(c, v, d), newline=Param(shape=(d,))))
+
+
+@family(
+    "mistral3",
+    "Mistral3ForConditionalGeneration",
+    defaults=LLAVA | dict(multimodal_projector_bias=False, spatial_merge_size=2, tie_word_embeddings=True),
+    fixed=ABOVE,
+)
+def mistral3(c: Config) -> Component:
+    """Pixtral, neighbouring patches merged, two layers, Mistral (Mistral3ForConditionalGeneration)."""
+    text = Named("mistral", sizes(131072, 5120, 32768, 40, 32, 8, 128, sliding_window=None))
+    tower = Named(
+        "pixtral",
+        dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16, patch_size=14),
+    )
+
+    def projector(v: Config, d: int) -> Block:
+        dv, side = v.hidden_size, c.spatial_merge_size
+        merge = Linear(d_in=dv * side * side, d_out=dv)
+        return block("projector", norm=Norm(width=dv), merge=merge, **llava_layers(c, v, d))
+
+    return composes(c, text, tower, projector)
+
+
+@family(
+    "paligemma",
+    "PaliGemmaForConditionalGeneration",
+    defaults=dict(projection_dim=2048, tie_word_embeddings=True),
+    fixed=ABOVE,
+    unused=["hidden_size"],  # the section's counts
+)
+def paligemma(c: Config) -> Component:
+    """SigLIP, one layer, Gemma (PaliGemma, 2407.07726; PaliGemmaForConditionalGeneration)."""
+    text = Named("gemma", sizes(257152, 2048, 16384, 18, 8, 1, 256))
+    other = dict(intermediate_size=4096, num_hidden_layers=27, image_size=224)
+    tower = Named("siglip_vision_model", {**SIGLIP.sizes} | other)
+    return composes(
+        c, text, tower, lambda v, _: Linear(d_in=v.hidden_size, d_out=c.projection_dim, bias=True, category="projector")
+    )
+
+
+@family(
+    "aya_vision",
+    "AyaVisionForConditionalGeneration",
+    defaults=dict(downsample_factor=2, alignment_intermediate_size=None, tie_word_embeddings=True),
+    fixed=ABOVE,
+    unused=["vision_feature_layer"],
+)
+@family(
+    "cohere2_vision",
+    "Cohere2VisionForConditionalGeneration",
+    defaults=dict(downsample_factor=2, alignment_intermediate_size=36864, tie_word_embeddings=True),
+    fixed=ABOVE,
+)
+def aya_vision(c: Config) -> Component:
+    """SigLIP, neighbouring patches joined, a gated projection, Command R (AyaVisionForConditionalGeneration)."""
+    aya, side = c.family == "aya_vision", c.downsample_factor
+    other = dict(intermediate_size=3072, image_size=512, num_hidden_layers=27, num_attention_heads=12)
+    tower = Named(
+        "siglip_vision_model",
+        {**SIGLIP.sizes} | dict(num_attention_heads=14) if aya else dict(hidden_size=1152) | other,
+    )
+
+    def projector(v: Config, d: int) -> Block:
+        d_in, hidden = v.hidden_size * side * side, c.alignment_intermediate_size or d
+        half = named("half", hidden // 2, origin="alignment width / 2")
+        up, down = Linear(d_in=d_in, d_out=hidden, bias=True), Linear(d_in=half, d_out=d, bias=True)
+        return block("projector", norm=Norm(width=d_in, bias=True) if aya else None, linear_1=up, linear_2=down)
+
+    return composes(c, Named("cohere2"), tower, projector)
+
+
+@family(
+    "internvl",
+    "InternVLForConditionalGeneration",
+    defaults=dict(downsample_ratio=0.5, tie_word_embeddings=True),
+    fixed=ABOVE,
+    unused=["vision_feature_layer"],
+)
+def internvl(c: Config) -> Component:
+    """A ViT, neighbouring patches joined, two layers, a language model (InternVLForConditionalGeneration)."""
+    side = named("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
+
+    def projector(v: Config, d: int) -> Block:
+        d_in = v.hidden_size * side * side
+        return block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
+
+    return composes(c, Named("qwen2"), Named("internvl_vision"), projector, any_tower=False)
+
+
+# Of the code that trained them: a resampler instead of the layer, norms that Llama has not.
+IDEFICS = ["is_llama_config", "perceiver_config", "pixel_shuffle_factor", "qk_layer_norms", "rope_interleaved"]
+IDEFICS += ["transformers_js_config", "use_resampler"]
+
+
+IDEFICS_READ: dict[str, Any] = dict(defaults=dict(scale_factor=2), fixed=ABOVE, unused=["use_reentrant_checkpointing"])
+
+
+@family("idefics3", "Idefics3ForConditionalGeneration", **IDEFICS_READ)
+@family("smolvlm", "SmolVLMForConditionalGeneration", **IDEFICS_READ)
+def idefics3(c: Config) -> Component:
+    """A ViT, neighbouring patches joined, one layer, a language model (Idefics3, 2408.12637)."""
+    side = c.scale_factor
+    return composes(
+        c,
+        Named("llama", unused=IDEFICS),
+        Named(f"{c.family}_vision"),
+        lambda v, d: Linear(d_in=v.hidden_size * side * side, d_out=d, category="projector"),
+        any_tower=False,
+    )
