@@ -156,6 +156,7 @@ class Config:
         head: str = "lm",
         path: str = "",
         root: Config | None = None,
+        text_only: bool = False,
     ) -> None:
         self._fields = fields
         self._reading = reading
@@ -165,6 +166,7 @@ class Config:
         self._sections: dict[str, Config] = {}
         self.family = family
         self.root = root or self  # the view of the whole file: labels and ties are stated there
+        self.text_only = text_only  # of the whole file: only its language model is asked for
         self.origin = origin
         self.architecture = architecture
         self.head = head
@@ -228,9 +230,7 @@ class Config:
                 raise self.error(first, f"is {value!r}, but {other!r} says {rival!r}", hint="keep one of the two")
         return value
 
-    def section(
-        self, name: str, reading: Reading, *, family: str | None = None, head: str | None = None
-    ) -> Config:
+    def section(self, name: str, reading: Reading, *, family: str | None = None, head: str | None = None) -> Config:
         """A view of a nested mapping; what it leaves unread is reported under its path."""
         value = self.raw(name)
         if value is not None and not isinstance(value, Mapping):

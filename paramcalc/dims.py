@@ -8,7 +8,7 @@ be less telling than it could be, never wrong.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 Monomial = tuple[str, ...]  # symbols multiplied with each other, in the order of `ORDER`
@@ -101,6 +101,16 @@ def symbols(size: int) -> dict[str, tuple[int, str]]:
 
 def _rank(symbol: str) -> tuple[int, str]:
     return (ORDER.index(symbol) if symbol in ORDER else len(ORDER), symbol)
+
+
+def renamed(size: int, name: Callable[[str, int, str], str]) -> int:
+    """The same size with its symbols renamed by `name(symbol, value, origin)`."""
+    if not isinstance(size, Dim) or not size.made:
+        return size
+    operation, *operands = size.made
+    if operation in ("*", "+", "-"):
+        return Dim(int(size), (operation, *(renamed(operand, name) for operand in operands)))
+    return Dim(int(size), (name(operation, int(size), operands[0]), operands[0]))
 
 
 def monomial_text(monomial: Monomial) -> str:

@@ -11,24 +11,26 @@ from paramcalc import dims
 from paramcalc.count import count
 from paramcalc.dims import Monomial
 from paramcalc.model import Model
+from paramcalc.outline import BUILT, SHIPPED, parts_of
 from paramcalc.report import Explanation, Line, Symbol
-from paramcalc.spec import Component, Mtp, Part, Stack, Weight
+from paramcalc.spec import Component, Mtp, Part, Role, Stack, Weight
 
 Polynomial = Counter[Monomial]
-SHIPPED = "with its own copies of the embedding and the head"
+COPIES = "with its own copies of the embedding and the head"
+APART = "multi-token prediction: reported apart"
 ROLES = {"parameter": "", "buffer": "a buffer: not a parameter", "mtp": "apart: not built by the class"}
 
 
-def explain(model: Model) -> Explanation:
+def explain(model: Model, *, include_mtp: bool = False) -> Explanation:
     """Show how each figure of `count(model)` comes about: terms, sums and the rule of thumb beside them."""
-    report = count(model)
+    report = count(model, include_mtp=include_mtp)
     story = _Story()
     for part in model.tree.children():
         story.part(part, 0)
     total, active = report.parameters.total, report.parameters.active
     lines = [
         *story.lines,
-        *_sums(model, total, active),
+        *_sums(model, total, active, include_mtp),
         *_rule_of_thumb(story.legend, model, total, report.parameters.non_embedding),
     ]
     return Explanation(
@@ -46,13 +48,15 @@ class _Story:
         self.lines: list[Line] = []
         self.legend: dict[str, Symbol] = {}
         self.told: dict[tuple[Weight, ...], str] = {}
+        self.place = ""  # the layers that are being told
+        self.counted: frozenset[Role] = BUILT  # within a module that is reported apart, its buffers count too
 
     def part(self, part: Part, level: int) -> None:
         """A part, down to its tensors, and its sum."""
         component, name = part.component, part.name
         if isinstance(component, Stack):
-            for run in component.children():
-                self._layers(run, component.role, level)
+            for kind in parts_of(component):
+                self._layers(kind, component.role, level)
             return
         for tie in component.ties():
             self.lines.append(Line(level=level, name=name, result=0, remark=f"tied to {tie.owner}, counted there"))
@@ -62,45 +66,55 @@ class _Story:
             self._group(component, name, level)
 
     def _group(self, component: Component, name: str, level: int) -> None:
-        self.lines.append(Line(level=level, name=name, remark=_apart(component)))
+        apart = isinstance(component, Mtp)
+        self.counted = SHIPPED if apart else self.counted
+        self.lines.append(Line(level=level, name=name, remark=APART if apart else ""))
         for child in component.children():
             self.part(child, level + 1)
             if child.copies != 1:
                 self._repeated(child, level + 1)
-        self.lines.append(_sum(component, name, level + 1))
+        self.lines.append(self._sum(component, name, level + 1))
         if isinstance(component, Mtp):
-            shipped = _elements(component.weights()) + component.copied
-            self.lines.append(Line(level=level + 1, name="= as shipped", result=shipped, remark=SHIPPED))
+            shipped = self._elements(component.weights()) + component.copied
+            self.lines.append(Line(level=level + 1, name="= as shipped", result=shipped, remark=COPIES))
+            self.counted = BUILT
 
     def _told_before(self, component: Component, name: str, level: int) -> bool:
         key = tuple(component.weights())
         if key in self.told:
-            self.lines.append(
-                Line(level=level, name=name, result=_elements(key), remark=f"the same as {self.told[key]} above")
-            )
+            same = f"the same as {self.told[key]}"
+            more = ", its buffers counted" if self._elements(key) != sum_of(key, BUILT) else ""
+            self.lines.append(Line(level=level, name=name, result=self._elements(key), remark=same + more))
             return True
-        self.told[key] = name
+        self.told[key] = f"{name} of {self.place}" if self.place else name
         return False
 
-    def _layers(self, run: Part, role: str, level: int) -> None:
-        title = f"{role} layer{'s' if run.copies > 1 else ''} {run.name}"
-        self.lines.append(Line(level=level, name=title, remark=run.component.label()))
-        for child in run.component.children():
+    def _layers(self, kind: Part, role: str, level: int) -> None:
+        title = f"{role} {kind.name}"
+        if self._told_before(kind.component, title, level):
+            self._times(kind, self._elements(kind.component.weights()), level + 1)
+            return
+        self.told[tuple(kind.component.weights())] = self.place = title
+        self.lines.append(Line(level=level, name=title, remark=kind.component.label()))
+        for child in kind.component.children():
             self.part(child, level + 1)
-        one = _sum(run.component, "one layer", level + 1)
+        one = self._sum(kind.component, "one layer", level + 1)
         self.lines.append(one)
-        self.told[tuple(run.component.weights())] = title
-        if run.copies > 1 and one.result is not None:
-            numbers, result = f"{run.copies:,} x {one.result:,}", int(run.copies) * one.result
-            self.lines.append(Line(level=level + 1, name="= all of them", numbers=numbers, result=result))
+        self._times(kind, one.result or 0, level + 1)
+        self.place = ""
+
+    def _times(self, kind: Part, one: int, level: int) -> None:
+        """So many layers of a kind."""
+        if kind.copies > 1:
+            numbers, result = f"{kind.copies:,} x {one:,}", int(kind.copies) * one
+            self.lines.append(Line(level=level, name="= all of them", numbers=numbers, result=result))
 
     def _repeated(self, child: Part, level: int) -> None:
         """Experts: so many in all, so many for one token."""
-        one = _elements(child.component.weights())
-        formula = dims.formula(_polynomial(child.component))
+        one = self._elements(child.component.weights())
+        formula = dims.formula(self._polynomial(child.component))
         for copies, name in ((child.copies, f"all {child.name}s"), (child.active, "one token uses")):
-            self._note((copies,))
-            symbol, number = dims.spelled(copies)
+            symbol, number = dims.spelled(self._distinct(copies))
             self.lines.append(
                 Line(
                     level=level,
@@ -115,84 +129,84 @@ class _Story:
         tensors = list(component.tensors())
         for weight in tensors:
             sizes = (*((weight.copies,) if weight.copies != 1 else ()), *weight.shape)
-            self._note(sizes)
-            spelled = [dims.spelled(size) for size in sizes if size != 1 or len(sizes) == 1]
+            factors = [dims.spelled(self._distinct(size)) for size in sizes if size != 1 or len(sizes) == 1]
+            many = len(factors) > 1
+            symbols = [dims.bracketed(symbol) if many else symbol for symbol, _ in factors]
+            numbers = [dims.bracketed(number) if many else number for _, number in factors]
             self.lines.append(
                 Line(
                     level=level,
                     name=name if len(tensors) == 1 else f"{name}.{weight.name}",
-                    formula=" ".join(_factor(symbol, spelled) for symbol, _ in spelled),
-                    numbers=" x ".join(_factor(number, spelled) for _, number in spelled),
+                    formula=(" x " if any(text[:1].isdigit() for text in symbols[1:]) else " ").join(symbols),
+                    numbers=" x ".join(numbers),
                     result=prod(int(size) for size in sizes),
                     remark=ROLES[weight.role],
                 )
             )
+        if len(tensors) > 1:
+            results = [prod(map(int, weight.shape)) for weight in tensors]
+            added = " + ".join(f"{result:,}" for result in results)
+            self.lines.append(Line(level=level, name=f"= {name}", numbers=added, result=sum(results)))
 
-    def _note(self, sizes: Iterable[int]) -> None:
-        for size in sizes:
-            for symbol, (value, origin) in dims.symbols(size).items():
-                self.legend.setdefault(symbol, Symbol(symbol=symbol, value=value, origin=origin))
+    def _sum(self, component: Component, name: str, level: int) -> Line:
+        """The sum of a component's parts; as a remark the shorter formula where sizes coincide (h d_h = d)."""
+        results = [self._elements(part.component.weights()) * int(part.copies) for part in component.children()]
+        terms = self._polynomial(component)
+        values = {symbol: entry.value for symbol, entry in self.legend.items()}
+        short, facts = dims.simplified(terms, values)
+        return Line(
+            level=level,
+            name=f"= {name}",
+            formula=dims.formula(terms),
+            numbers=" + ".join(f"{result:,}" for result in results if result),
+            result=sum(results),
+            remark=f"= {dims.formula(short)} as {', '.join(facts)}" if facts else "",
+        )
+
+    def _elements(self, weights: Iterable[Weight]) -> int:
+        return sum_of(weights, self.counted)
+
+    def _polynomial(self, component: Component) -> Polynomial:
+        """All that is counted of a component as one sum of products."""
+        total: Polynomial = Counter()
+        for w in component.weights():
+            if w.role in self.counted:
+                term = dims.polynomial(self._distinct(w.copies))
+                for size in w.shape:
+                    term = dims.product(term, dims.polynomial(self._distinct(size)))
+                total.update(term)
+        return total
+
+    def _distinct(self, size: int) -> int:
+        """The size with symbols of its own: a letter that stands for another number already gets a prime."""
+        return dims.renamed(size, self._symbol)
+
+    def _symbol(self, symbol: str, value: int, origin: str) -> str:
+        while symbol in self.legend and self.legend[symbol].value != value:
+            symbol += "'"
+        self.legend.setdefault(symbol, Symbol(symbol=symbol, value=value, origin=origin))
+        return symbol
 
 
-def _factor(text: str, factors: list[tuple[str, str]]) -> str:
-    return dims.bracketed(text) if len(factors) > 1 else text
-
-
-def _apart(component: Component) -> str:
-    return "multi-token prediction: reported apart, not in the total" if isinstance(component, Mtp) else ""
+def sum_of(weights: Iterable[Weight], roles: frozenset[Role]) -> int:
+    """All scalars of the tensors in these roles."""
+    return sum(w.elements * int(w.copies) for w in weights if w.role in roles)
 
 
 # -- sums --------------------------------------------------------------------------------------------------------
 
 
-def _elements(weights: Iterable[Weight]) -> int:
-    return sum(w.elements * int(w.copies) for w in weights if w.role != "buffer")
-
-
-def _polynomial(component: Component) -> Polynomial:
-    """All parameters of a component as one sum of products."""
-    total: Polynomial = Counter()
-    for w in component.weights():
-        if w.role != "buffer":
-            term = dims.polynomial(w.copies)
-            for size in w.shape:
-                term = dims.product(term, dims.polynomial(size))
-            total.update(term)
-    return total
-
-
-def _sum(component: Component, name: str, level: int) -> Line:
-    """The sum of a component's parts; as a remark the shorter formula where sizes coincide (h d_h = d)."""
-    # Within a module that is reported apart, buffers belong to what is reported.
-    roles = {"parameter", "mtp", "buffer"} if isinstance(component, Mtp) else {"parameter", "mtp"}
-    results = [
-        sum(w.elements * int(w.copies) for w in part.component.weights() if w.role in roles) * int(part.copies)
-        for part in component.children()
-    ]
-    terms = _polynomial(component)
-    values = {s: v for w in component.weights() for size in w.shape for s, (v, _) in dims.symbols(size).items()}
-    short, facts = dims.simplified(terms, values)
-    return Line(
-        level=level,
-        name=f"= {name}",
-        formula=dims.formula(terms),
-        numbers=" + ".join(f"{result:,}" for result in results if result),
-        result=sum(results),
-        remark=f"= {dims.formula(short)} as {', '.join(facts)}" if facts else "",
-    )
-
-
-def _sums(model: Model, total: int, active: int) -> Iterator[Line]:
+def _sums(model: Model, total: int, active: int, include_mtp: bool) -> Iterator[Line]:
     yield Line(level=0, name="sum")
     for part in model.tree.children():
-        if isinstance(part.component, Mtp):
-            continue
-        weights = [w for w in part.component.weights() if w.role == "parameter"]
-        yield Line(level=1, name=part.name, result=_elements(weights))
+        apart = isinstance(part.component, Mtp)
+        if include_mtp or not apart:
+            result = sum_of(part.component.weights(), SHIPPED if apart else BUILT)
+            yield Line(level=1, name=part.name, result=result)
     yield Line(level=1, name="= total", result=total)
     if active != total:
-        idle = total - active
-        yield Line(level=1, name="- experts one token does not use", result=-idle)
+        remark = "the routed experts that one token does not use"
+        yield Line(level=1, name="- idle experts", result=active - total, remark=remark)
         yield Line(level=1, name="= active", result=active)
 
 
@@ -201,6 +215,9 @@ def _rule_of_thumb(legend: dict[str, Symbol], model: Model, total: int, non_embe
     depth = sum(int(run.repeat) * run.passes for stack in model.tree.stacks() for run in stack.runs)
     if "d" not in legend or not depth:
         return
+    legend.setdefault("L", Symbol(symbol="L", value=depth, origin="layers in all"))
+    if legend["L"].value != depth:
+        return  # two stacks of other depths: the rule says nothing of them
     d, vocab = legend["d"].value, legend["V"].value if "V" in legend else 0
     layers = 12 * depth * d * d
     thumb = f"12 x {depth:,} x {d:,}^2"

@@ -12,7 +12,7 @@ from paramcalc.dtypes import DEFAULT, dtype
 from paramcalc.errors import ConfigError, StrictError, nearest
 from paramcalc.families.registry import Family, exists, find, get, index, split_class
 from paramcalc.model import Model
-from paramcalc.spec import Component
+from paramcalc.spec import Block, Component
 
 # Keys of a preset that describe the file rather than the model.
 ABOUT = ("source", "published", "name", "description")
@@ -24,14 +24,17 @@ def load(
     overrides: Mapping[str, Any] | None = None,
     strict: bool = False,
     as_family: str | None = None,
+    text_only: bool = False,
 ) -> Model:
     """Load a model from a path, a preset name or a mapping (a parsed config).
 
     `overrides` replaces config fields, under their canonical or the family's own names, nested ones with dots.
     `strict` raises StrictError where the model would be approximate. `as_family` counts an unknown model_type as if it
-    were that family; the result is approximate. Raises ParamcalcError for whatever cannot be read or built.
+    were that family; the result is approximate. `text_only` keeps the language model of a multimodal model. Raises
+    ParamcalcError for whatever cannot be read or built.
     """
-    return build(readers.read(source), overrides=overrides or {}, strict=strict, as_family=as_family)
+    document = readers.read(source)
+    return build(document, overrides=overrides or {}, strict=strict, as_family=as_family, text_only=text_only)
 
 
 def build(
@@ -40,6 +43,7 @@ def build(
     overrides: Mapping[str, Any],
     strict: bool = False,
     as_family: str | None = None,
+    text_only: bool = False,
 ) -> Model:
     """Build the model that a document describes."""
     about = {key: document.fields[key] for key in ABOUT if key in document.fields}
@@ -48,7 +52,7 @@ def build(
     fields |= {key: overrides[key] for key in ("model_type", "architectures") if key in overrides}
     if fields.get("model_type") == "transformer":
         return _strict(_own(document, fields, about, overrides), strict)
-    return _strict(_from_config(document, fields, about, overrides, as_family), strict)
+    return _strict(_from_config(document, fields, about, overrides, as_family, text_only), strict)
 
 
 def _own(
@@ -76,19 +80,33 @@ def _from_config(
     about: Mapping[str, Any],
     overrides: Mapping[str, Any],
     as_family: str | None,
+    text_only: bool,
 ) -> Model:
     origin = document.origin
     model_type, stated = _word(fields, "model_type", origin), _architecture(fields, origin)
     family = get(as_family) if as_family else find(model_type, stated, origin)
     fields = _overridden(fields, overrides, family.reading.names, _known_keys(family.reading), origin)
     architecture, head, doubts = _class_of(family, stated, model_type, as_family)
-    view = Config(fields, family.reading, family=family.name, origin=origin, architecture=architecture, head=head)
+    view = Config(
+        fields,
+        family.reading,
+        family=family.name,
+        origin=origin,
+        architecture=architecture,
+        head=head,
+        text_only=text_only,
+    )
     tree = family.recipe(view)
+    if text_only:
+        tree = _language_model(tree, family.name, origin)
     doubts += view.all_doubts()
     doubts += [f"{family.name}: key {key!r} was not used; the count may be incomplete" for key in view.unread()]
     if not index()[family.name].goldens:
         doubts.append(f"{family.name}: this family has not been verified against a reference")
     dtype_name, notes = _dtype(fields, family.name)
+    notes += _about_bytes(fields, family.name, dtype_name)
+    if not set(fields) - {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version"}:
+        notes.append(f"{family.name}: the config states no sizes; all are the defaults of {family.main_class}")
     return _model(
         document,
         about,
@@ -100,6 +118,16 @@ def _from_config(
         doubts=list(dict.fromkeys(doubts)),
         notes=notes + view.all_notes(),
     )
+
+
+def _language_model(tree: Component, family: str, origin: str) -> Component:
+    """The language model within a tree; the tree itself where it is nothing else."""
+    part = tree.parts().get("language_model")
+    if part is not None:
+        return Block(items=dict(part.parts()))
+    if any(weight.category in ("vision", "projector") for weight in tree.weights()):
+        raise ConfigError(f"{family}: the language model is not a part of its own in {origin}", "leave out --text-only")
+    return tree
 
 
 def _model(
@@ -131,7 +159,7 @@ def _model(
 
 def _strict(model: Model, strict: bool) -> Model:
     if strict and model.status != "exact":
-        raise StrictError(f"--strict: {model.warnings[0]}", "without --strict the count is marked approximate")
+        raise StrictError(f"not exact: {model.warnings[0]}", "without strict the count is marked approximate")
     return model
 
 
@@ -165,7 +193,8 @@ def _class_of(
         return family.main_class, main_head, [f"{model_type or stated} is counted as if it were {family.name}"]
     doubts = []
     if model_type != family.name:
-        doubts.append(f"model_type {model_type!r} is not known; counted as {family.name}, which architectures names")
+        said = "no model_type is stated" if model_type is None else f"model_type {model_type!r} is not known"
+        doubts.append(f"{said}; counted as {family.name}, which architectures names")
     if stated is None:
         return family.main_class, main_head, doubts
     prefix, head = split_class(stated)
@@ -188,6 +217,14 @@ def _dtype(fields: Mapping[str, Any], family: str) -> tuple[str, list[str]]:
     return DEFAULT, [f"{family}: the config names no dtype; {DEFAULT} is assumed for the bytes"]
 
 
+def _about_bytes(fields: Mapping[str, Any], family: str, dtype_name: str) -> list[str]:
+    quantised = fields.get("quantization_config") or fields.get("quantization")
+    if not quantised:
+        return []
+    method = quantised.get("quant_method", "quantised") if isinstance(quantised, Mapping) else "quantised"
+    return [f"{family}: the checkpoint is {method}; the bytes are those of unquantised {dtype_name}"]
+
+
 # -- overrides ---------------------------------------------------------------------------------------------------
 
 
@@ -208,6 +245,8 @@ def _overridden(
         *path, last = name.split(".")
         place = result
         for step in path:
+            if place.get(step) is None and step in known:
+                place[step] = {}
             if not isinstance(place.get(step), dict):
                 raise ConfigError(f"--set {name}: {step} is not a section of {origin}")
             place[step] = dict(place[step])

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from paramcalc.spec import Component, Part, Stack, Weight
+from paramcalc.spec import Component, Mtp, Part, Role, Stack, Weight
+
+BUILT: frozenset[Role] = frozenset(["parameter"])
+SHIPPED: frozenset[Role] = frozenset(["parameter", "mtp", "buffer"])  # within a module that is reported apart
 
 
 class Row(NamedTuple):
@@ -18,27 +21,45 @@ class Row(NamedTuple):
     active: int
 
 
-def outline(tree: Component, depth: int) -> list[Row]:
+def outline(tree: Component, depth: int, *, include_mtp: bool = False) -> list[Row]:
     """The parts of a tree down to `depth` levels; the rows of one level add up to the total."""
-    return [row for part in tree.children() for row in _rows(part, 0, depth, 1, 1)]
+    rows: list[Row] = []
+    for part in tree.children():
+        apart = isinstance(part.component, Mtp)
+        if include_mtp or not apart:
+            rows += _rows(part, 0, depth, 1, 1, SHIPPED if apart else BUILT)
+    return rows
 
 
-def _rows(part: Part, level: int, depth: int, copies: int, active: int) -> Iterator[Row]:
+def _rows(part: Part, level: int, depth: int, copies: int, active: int, roles: frozenset[Role]) -> Iterator[Row]:
     component = part.component
     copies, active = copies * int(part.copies), active * int(part.active)
-    weights = [w for w in component.weights() if w.role == "parameter"]
-    name = f"{part.copies} x {part.name}" if part.copies != 1 else part.name
+    weights = [w for w in component.weights() if w.role in roles]
     yield Row(
         level,
-        name,
+        f"{part.copies} x {part.name}" if part.copies != 1 else part.name,
         _detail(component, weights),
         sum(w.elements * int(w.copies) for w in weights) * copies,
         sum(w.elements * int(w.active) for w in weights) * active,
     )
     if level + 1 < depth:
-        for child in component.children():
-            named = child._replace(name=f"layer {child.name}") if isinstance(component, Stack) else child
-            yield from _rows(named, level + 1, depth, copies, active)
+        for child in parts_of(component):
+            yield from _rows(child, level + 1, depth, copies, active, roles)
+
+
+def parts_of(component: Component) -> Iterator[Part]:
+    """The children; of a stack each distinct layer once: `layers 0, 2, 4, ...`."""
+    if not isinstance(component, Stack):
+        yield from component.children()
+        return
+    for names, layer, copies in component.kinds():
+        yield Part(layer_name(names, copies), layer, copies, copies)
+
+
+def layer_name(names: list[str], copies: int) -> str:
+    """`layer 3`, `layers 0-31`, `layers 0, 2, 4, ...`."""
+    shown = ", ".join([*names[:3], "..."] if len(names) > 3 else names)
+    return f"layer{'s' if copies > 1 else ''} {shown}"
 
 
 def _detail(component: Component, weights: list[Weight]) -> str:

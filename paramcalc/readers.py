@@ -38,6 +38,9 @@ def read(source: Source) -> Document:
     if isinstance(source, Mapping):
         name = source.get("_name_or_path") or source.get("name") or source.get("model_type")
         return _checked(dict(source), str(name or "config"), "the given mapping")
+    if not isinstance(source, str | os.PathLike):
+        kind = type(source).__name__
+        raise SourceError(f"a {kind} is not a model", "give a path, a preset's name, or a mapping of config fields")
     text = os.fspath(source)
     if text == "-":
         return _parsed(_limited(sys.stdin.buffer.read(LARGEST_FILE + 1), "standard input"), "stdin", "standard input")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from math import prod
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from paramcalc.dims import Size
 from paramcalc.frozen import Frozen
@@ -72,9 +72,6 @@ class Component(Frozen):
 
     category: Category | None = None
 
-    def model_copy(self, *, update: Mapping[str, Any]) -> Any:
-        return self.but(**update)
-
     def parts(self) -> Mapping[str, Component]:
         """Named children in data-flow order."""
         return {}
@@ -131,9 +128,6 @@ def claimed(outer: Category | None, inner: Category | None) -> Category | None:
     if inner == "norm" and outer not in ("vision", "projector"):
         return inner
     return outer or inner
-
-
-AnyComponent = Component  # TEMPORARY ALIAS
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------
@@ -285,19 +279,19 @@ class Stack(Component):
             yield Part(str(start) if run.repeat == 1 else f"{start}-{last}", run.layer, run.repeat, run.repeat)
             start = last + 1
 
-    def kinds(self) -> Iterator[tuple[str, Component, int]]:
-        """(number of the first, layer, how many in all) for each distinct layer, however the layers alternate."""
-        found: dict[int, tuple[str, Component, int]] = {}
+    def kinds(self) -> Iterator[tuple[list[str], Component, int]]:
+        """(numbers of its runs, layer, how many in all) for each distinct layer, however the layers alternate."""
+        found: dict[int, tuple[list[str], Component, int]] = {}
         for name, layer, copies, _ in self.children():
-            first, _, so_far = found.get(id(layer), (name, layer, 0))
-            found[id(layer)] = first, layer, so_far + copies
+            names, _, so_far = found.get(id(layer), ([], layer, 0))
+            found[id(layer)] = [*names, name] if len(names) < 4 else names, layer, so_far + copies
         return iter(found.values())
 
     def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
         """The tensors of each distinct layer once, under the number of its first run, with the copies of all."""
         category = claimed(outer, self.category)
-        for first, layer, copies in self.kinds():
-            for w in layer.weights(f"{prefix}{first}.", category):
+        for names, layer, copies in self.kinds():
+            for w in layer.weights(f"{prefix}{names[0]}.", category):
                 yield w._replace(copies=w.copies * copies, active=w.active * copies)
 
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:

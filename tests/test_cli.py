@@ -267,3 +267,27 @@ def test_without_a_command_there_is_help(run: Run) -> None:
 
     assert code == 2
     assert "Usage:" in out + err
+
+
+GEMMA3 = {
+    "model_type": "gemma3",
+    "architectures": ["Gemma3ForConditionalGeneration"],
+    "text_config": {"hidden_size": 64, "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 1000},
+    "vision_config": {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 80},
+    "dtype": "bfloat16",
+}
+
+
+def test_the_language_model_alone(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(GEMMA3))
+
+    whole = json.loads(run("count", str(path), "--json")[1])
+    text = json.loads(run("count", str(path), "--text-only", "--json")[1])
+
+    assert {"vision", "projector"} <= set(whole["components"])
+    # by hand: attention 2 x 64 x 8 x 256 + 2 x 64 x 4 x 256, FFN 3 x 64 x 96, norms 4 x 64 + 2 x 256
+    layer = 2 * 64 * 2048 + 2 * 64 * 1024 + 3 * 64 * 96 + 4 * 64 + 2 * 256
+    assert text["parameters"]["total"] == 2 * layer + 64 + 1000 * 64
+    assert text["model"]["status"] == whole["model"]["status"] == "exact"
+    assert text["parameters"]["total"] < whole["parameters"]["total"]

@@ -8,6 +8,7 @@ import pytest
 
 import paramcalc
 from paramcalc.explain import explain
+from paramcalc.outline import outline
 from paramcalc.report import Explanation, Line
 from tests.conftest import Run
 
@@ -30,6 +31,7 @@ def test_grouped_query_attention() -> None:
         "d_h": (128, "d / h"),
         "g": (8, "num_key_value_heads"),
         "d_ff": (14_336, "intermediate_size"),
+        "L": (32, "layers in all"),
     }
     k_proj = line(llama, "k_proj")
     assert (k_proj.formula, k_proj.numbers, k_proj.result) == ("g d_h d", "8 x 128 x 4,096", 4_194_304)
@@ -129,3 +131,51 @@ def test_explain_has_the_other_formats_too(run: Run) -> None:
 
     assert json.loads(as_json)["model"]["name"] == "gpt2"
     assert as_csv.startswith("model,name,formula,numbers,result,remark\n")
+
+
+TWO_WIDTHS = {
+    "model_type": "transformer",
+    "d_model": 64,
+    "n_heads": 4,
+    "layers": [{"repeat": 2}, {"n_kv_heads": 2, "d_ff": 32}],
+    "d_ff": 128,
+    "vocab_size": 100,
+}
+
+
+def test_a_letter_never_stands_for_two_numbers() -> None:
+    explanation = explain(paramcalc.load(TWO_WIDTHS))
+    values = {s.symbol: s.value for s in explanation.symbols}
+
+    assert (values["d_ff"], values["d_ff'"], values["g"], values["g'"]) == (128, 32, 4, 2)
+    sums = [line for line in explanation.lines if line.name == "= ffn"]
+    assert [line.formula for line in sums] == ["2 d d_ff", "2 d d_ff'"]
+    assert [line.result for line in sums] == [16_384, 4_096]
+
+
+def test_experts_of_another_width_have_a_letter_of_their_own() -> None:
+    moe = {"experts": 4, "top_k": 2, "d_ff": 16, "shared": 1}
+
+    explanation = explain(paramcalc.load(TWO_WIDTHS | {"moe": moe}))
+
+    assert line(explanation, "all experts").formula == "E (2 d d_e)"
+    assert line(explanation, "= shared_experts").formula == "2 d d_e s"
+
+
+@pytest.mark.parametrize("preset", ["gemma2-9b", "jamba-v0.1", "gpt-oss-20b"])
+def test_layers_that_alternate_are_told_once(preset: str) -> None:
+    layers = [line.name for line in explained(preset).lines if line.name.startswith("decoder layer")]
+
+    assert len(layers) <= 4
+    assert any("..." in name for name in layers)
+
+
+def test_mtp_is_in_the_sum_when_it_is_asked_for() -> None:
+    model = paramcalc.load("deepseek-v3")
+
+    lines = {line.name: line.result for line in explain(model, include_mtp=True).lines if line.level == 1}
+    assert lines["mtp"] == 11_610_068_224
+    assert lines["= total"] == 671_026_404_352 + 11_610_068_224
+    rows = outline(model.tree, 1, include_mtp=True)
+    assert sum(row.total for row in rows) == lines["= total"]
+    assert sum(row.total for row in outline(model.tree, 3) if row.level == 0) == 671_026_404_352

@@ -29,12 +29,19 @@ def test_the_index_is_up_to_date() -> None:
     assert done.returncode == 0, "run: python -m tests.index"
 
 
+# Language models that stand in another config only; their goldens are the whole's. Counted alone they are approximate.
+SECTIONS = {"emu3_text_model", "musicgen_decoder", "musicgen_melody_decoder", "voxtral_realtime_text"}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_family_is_documented_and_verified(name: str) -> None:
     family = get(name)
 
     assert family.name == name
     assert (family.recipe.__doc__ or "").splitlines()[0].rstrip().endswith((")", ").", ".")), "name the reference class"
+    if name in SECTIONS:
+        assert not index()[name].goldens
+        return
     kinds = [read(path)["kind"] for path in CASES if path.parent.name == name]
     assert kinds, f"no goldens: python tests/goldens/make.py {name}, then python -m tests.index"
     if read(next(path for path in CASES if path.parent.name == name)).get("transformers"):
@@ -109,7 +116,7 @@ def test_a_model_without_goldens_would_not_be_exact(monkeypatch: pytest.MonkeyPa
     entry = index()["llama"]._replace(goldens=0)
     monkeypatch.setitem(index(), "llama", entry)
 
-    model = load({"model_type": "llama", "dtype": "bfloat16"})
+    model = load({"model_type": "llama", "hidden_size": 64, "dtype": "bfloat16"})
 
     assert model.status == "approximate"
     assert model.warnings == ("llama: this family has not been verified against a reference",)

@@ -73,7 +73,7 @@ def test_the_tree_opens_to_the_asked_depth(report: CountReport) -> None:
     tree = paramcalc.load(MOE).tree
     text = draw(count_table(report, outline(tree, 5)), width=None, color=False)
 
-    assert re.search(r"^  3 x layer 0-2 +attention \+ 4 experts, 1 active ", text, re.MULTILINE)
+    assert re.search(r"^  3 x layers 0-2 +attention \+ 4 experts, 1 active ", text, re.MULTILINE)
     assert re.search(r"^      q_proj +64 x 64 +12,288 ", text, re.MULTILINE)
     assert [row.name for row in outline(tree, 1)] == ["embed_tokens", "layers", "norm", "lm_head"]
     assert sum(row.total for row in outline(tree, 1)) == report.parameters.total

@@ -16,6 +16,7 @@ from paramcalc.cli.options import (
     PresetOpt,
     SetOpt,
     StrictOpt,
+    TextOnlyOpt,
     levels,
     overrides,
 )
@@ -43,6 +44,7 @@ def count(
     include_mtp: Annotated[
         bool, typer.Option("--include-mtp", help="Add multi-token-prediction modules to the total.")
     ] = False,
+    text_only: TextOnlyOpt = False,
     strict: StrictOpt = False,
     as_family: FamilyOpt = None,
     fmt: FormatOpt = "table",
@@ -58,10 +60,15 @@ def count(
     if not documents:
         raise ParamcalcError("no model given", "paramcalc count config.json, or paramcalc count --preset llama3-8b")
     changed = overrides(settings)
-    loaded = [build(document, overrides=changed, strict=strict, as_family=as_family) for document in documents]
+    loaded = [
+        build(document, overrides=changed, strict=strict, as_family=as_family, text_only=text_only)
+        for document in documents
+    ]
     out, opened = Output(fmt, as_json, output), levels(depth)
+    if opened and (explain or len(loaded) > 1 or out.format != "table"):
+        raise ParamcalcError("--depth opens one model's table", "leave out --explain, --format and further models")
     if explain:
-        _explain(loaded, out)
+        _explain(loaded, include_mtp, out)
         return
     warn(warning for model in loaded for warning in model.warnings)
 
@@ -87,18 +94,19 @@ def _table(loaded: list[Model], include_mtp: bool, depth: int | None, width: int
     reports = [counted(model, include_mtp=include_mtp) for model in loaded]
     if len(reports) > 1:
         return table.models_table(reports, width or table.WIDE)
-    return table.count_table(reports[0], outline(loaded[0].tree, depth) if depth else None, width=width)
+    rows = outline(loaded[0].tree, depth, include_mtp=include_mtp) if depth else None
+    return table.count_table(reports[0], rows, width=width, include_mtp=include_mtp)
 
 
-def _explain(loaded: list[Model], out: Output) -> None:
+def _explain(loaded: list[Model], include_mtp: bool, out: Output) -> None:
     from paramcalc.explain import explain
     from paramcalc.render.explain import explanation_text
     from paramcalc.render.rows import explanation_rows
 
-    explanations = [explain(model) for model in loaded]
+    explanations = [explain(model, include_mtp=include_mtp) for model in loaded]
     warn(warning for explanation in explanations for warning in explanation.warnings)
     out.emit(
         answers=lambda: dumped(explanations),
         rows=lambda: [row for explanation in explanations for row in explanation_rows(explanation)],
-        table=lambda _: "\n".join(explanation_text(explanation) for explanation in explanations),
+        table=lambda width: "\n".join(explanation_text(explanation, width) for explanation in explanations),
     )

@@ -9,6 +9,8 @@ import typer  # noqa: TID253  (only the command line imports this module)
 from paramcalc.cli.options import FormatOpt, JsonOpt, OutputOpt
 from paramcalc.cli.output import Output, dumped
 
+RANKS = {"verified_by": 4, "architecture": 3, "mixers": 2, "goldens": 1}
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -26,7 +28,7 @@ def families(
     """List the model_types that are understood, and how each was verified."""
     from paramcalc import catalog
     from paramcalc.render.rows import family_row
-    from paramcalc.render.table import family_table, listing
+    from paramcalc.render.table import WIDE, family_table, listing
 
     out = Output(fmt, as_json, output)
     if name is not None:
@@ -35,4 +37,9 @@ def families(
         return
     infos = catalog.family_infos()
     listed = [family_row(info) for info in infos]
-    out.emit(answers=lambda: dumped(infos), rows=lambda: listed, table=lambda _: listing(listed), always_list=True)
+    out.emit(
+        answers=lambda: dumped(infos),
+        rows=lambda: listed,
+        table=lambda width: listing(listed, RANKS, width or WIDE),
+        always_list=True,
+    )

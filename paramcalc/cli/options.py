@@ -45,6 +45,9 @@ FormatOpt = Annotated[
 JsonOpt = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 OutputOpt = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result to a file.")]
 StrictOpt = Annotated[bool, typer.Option("--strict", help="Exit with 1 where the count would be approximate.")]
+TextOnlyOpt = Annotated[
+    bool, typer.Option("--text-only", help="Count the language model of a multimodal model, without its towers.")
+]
 FamilyOpt = Annotated[
     str | None,
     typer.Option(

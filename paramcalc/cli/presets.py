@@ -9,6 +9,8 @@ import typer  # noqa: TID253  (only the command line imports this module)
 from paramcalc.cli.options import HELP, FormatOpt, JsonOpt, OutputOpt
 from paramcalc.cli.output import Output, dumped
 
+RANKS = {"source": 4, "family": 3, "status": 2, "active": 1}
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
@@ -34,12 +36,15 @@ def list_presets(fmt: FormatOpt = "table", as_json: JsonOpt = False, output: Out
     """List the presets with total, active and source."""
     from paramcalc.catalog import preset_infos
     from paramcalc.render.rows import preset_row
-    from paramcalc.render.table import listing
+    from paramcalc.render.table import WIDE, listing
 
     infos = preset_infos()
     listed = [preset_row(info) for info in infos]
     Output(fmt, as_json, output).emit(
-        answers=lambda: dumped(infos), rows=lambda: listed, table=lambda _: listing(listed), always_list=True
+        answers=lambda: dumped(infos),
+        rows=lambda: listed,
+        table=lambda width: listing(listed, RANKS, width or WIDE),
+        always_list=True,
     )
 
 

@@ -247,7 +247,7 @@ def prophetnet(c: Config) -> Block:
     decoder = side(c, "decoder", form, layers=one, before=tokens)
     if c.head == "lm":  # which keeps the shared table, unlike its relatives
         table = Embedding(rows=c.vocab_size, width=d)
-        own = decoder.items | {"embed_tokens": table.model_copy(update={"tied_to": tied})}
+        own = decoder.items | {"embed_tokens": table.but(tied_to=tied)}
         return block(shared=table, decoder=block(**own), lm_head=lm_head(c, d, owner="shared"))
     return joined(c, form, side(c, "encoder", form), decoder)
 

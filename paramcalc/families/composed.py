@@ -24,10 +24,7 @@ def renamed(model: Component, role: str) -> Component:
     if not isinstance(model, Block):
         return model
     return block(
-        **{
-            name: part.model_copy(update=dict(role=role)) if isinstance(part, Stack) else part
-            for name, part in model.items.items()
-        }
+        **{name: part.but(role=role) if isinstance(part, Stack) else part for name, part in model.items.items()}
     )
 
 

@@ -3,41 +3,15 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.families.latent_parts import DEEPSEEK, UNUSED, experts, latent_attention, shared_width
+from paramcalc.families.mtp import mtp_modules
+from paramcalc.families.patterns import dense_then_sparse
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    causal_lm,
-    dense_then_sparse,
-    glu,
-    gqa,
-    latent_attention,
-    moe,
-    mtp_modules,
-    pre_norm,
-    rms,
-    shared_width,
-)
+from paramcalc.families.skeletons import causal_lm, glu, gqa, moe, pre_norm, rms
 from paramcalc.spec import Block, Run
 
-DEEPSEEK = dict(
-    vocab_size=129280,
-    hidden_size=7168,
-    intermediate_size=18432,
-    num_hidden_layers=61,
-    num_attention_heads=128,
-    q_lora_rank=1536,
-    kv_lora_rank=512,
-    qk_nope_head_dim=128,
-    qk_rope_head_dim=64,
-    v_head_dim=128,
-    attention_bias=False,
-    num_experts_per_tok=8,
-    n_shared_experts=1,
-    moe_intermediate_size=2048,
-    first_k_dense_replace=3,
-)
 DEEPSEEK_V3_NAMES = dict(num_local_experts="n_routed_experts", num_mtp_layers="num_nextn_predict_layers")
-# Latent attention has no key/value heads, and derives its head sizes from the qk_ and v_ fields.
-LATENT_UNUSED = ["num_key_value_heads", "head_dim", "qk_head_dim", "n_group", "topk_group", "topk_method"]
+DEEPSEEK_V3 = DEEPSEEK | dict(num_local_experts=256, first_k_dense_replace=3, num_mtp_layers=1)
 
 
 @family(
@@ -56,8 +30,8 @@ def deepseek(c: Config) -> Block:
     dense = pre_norm(rms(c), attn, glu(c))
     if not c.num_experts:
         return causal_lm(c, Run(c.num_hidden_layers, dense), norm=rms(c))
-    experts = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared_width(c), shared_count=shared or 0)
-    sparse, first, period = pre_norm(rms(c), attn, experts), c.first_k_dense_replace, c.moe_layer_freq
+    routed = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared_width(c), shared_count=shared or 0)
+    sparse, first, period = pre_norm(rms(c), attn, routed), c.first_k_dense_replace, c.moe_layer_freq
     layers = [sparse if i >= first and i % period == 0 else dense for i in range(c.num_hidden_layers)]
     return causal_lm(c, layers, norm=rms(c))
 
@@ -67,26 +41,16 @@ def deepseek(c: Config) -> Block:
     "DeepseekV2ForCausalLM",
     names=dict(num_experts="n_routed_experts"),
     defaults=DEEPSEEK
-    | dict(
-        vocab_size=102400,
-        hidden_size=4096,
-        intermediate_size=11008,
-        num_hidden_layers=32,
-        num_attention_heads=32,
-        mlp_bias=False,
-        num_experts=64,
-        num_experts_per_tok=None,
-        n_shared_experts=2,
-        moe_intermediate_size=1407,
-        first_k_dense_replace=0,
-    ),
+    | dict(vocab_size=102400, hidden_size=4096, intermediate_size=11008, num_hidden_layers=32)
+    | dict(num_attention_heads=32, mlp_bias=False, num_experts=64, num_experts_per_tok=None, n_shared_experts=2)
+    | dict(moe_intermediate_size=1407, first_k_dense_replace=0),
     nullable=["q_lora_rank", "n_shared_experts"],
-    unused=LATENT_UNUSED,
+    unused=UNUSED,
 )
 def deepseek_v2(c: Config) -> Block:
     """Latent attention; dense layers first, then routed and shared experts (DeepseekV2ForCausalLM)."""
     attn, bias = latent_attention(c), c.mlp_bias
-    experts = moe(
+    routed = moe(
         c,
         c.moe_intermediate_size,
         experts=c.num_experts,
@@ -94,7 +58,7 @@ def deepseek_v2(c: Config) -> Block:
         shared_count=c.n_shared_experts or 0,
         shared_bias=bias,
     )
-    dense, sparse = pre_norm(rms(c), attn, glu(c, bias=bias)), pre_norm(rms(c), attn, experts)
+    dense, sparse = pre_norm(rms(c), attn, glu(c, bias=bias)), pre_norm(rms(c), attn, routed)
     return causal_lm(c, dense_then_sparse(c, dense, sparse), norm=rms(c))
 
 
@@ -103,35 +67,26 @@ def deepseek_v2(c: Config) -> Block:
     "DeepseekV3ForCausalLM",
     names=DEEPSEEK_V3_NAMES | dict(num_experts="n_routed_experts", num_shared_experts="n_shared_experts"),
     defaults=DEEPSEEK
-    | dict(
-        vocab_size=262144,
-        hidden_size=4096,
-        intermediate_size=16384,
-        num_hidden_layers=32,
-        num_attention_heads=64,
-        q_lora_rank=None,
-        num_local_experts=128,
-        first_k_dense_replace=1,
-        num_mtp_layers=0,
-    ),
+    | dict(vocab_size=262144, hidden_size=4096, intermediate_size=16384, num_hidden_layers=32, num_attention_heads=64)
+    | dict(q_lora_rank=None, num_local_experts=128, first_k_dense_replace=1, num_mtp_layers=0),
     nullable=["num_mtp_layers"],
-    unused=[*LATENT_UNUSED, "q_head_dim"],
+    unused=[*UNUSED, "q_head_dim"],
 )
 @family(
     "kimi_k2",
     "DeepseekV3ForCausalLM",
     names=DEEPSEEK_V3_NAMES,
-    defaults=DEEPSEEK | dict(num_local_experts=256, num_mtp_layers=1),
+    defaults=DEEPSEEK_V3,
     nullable=["q_lora_rank", "num_mtp_layers"],
-    unused=LATENT_UNUSED,
+    unused=UNUSED,
 )
 @family(
     "deepseek_v3",
     "DeepseekV3ForCausalLM",
     names=DEEPSEEK_V3_NAMES,
-    defaults=DEEPSEEK | dict(num_local_experts=256, num_mtp_layers=1),
+    defaults=DEEPSEEK_V3,
     nullable=["q_lora_rank", "num_mtp_layers"],
-    unused=LATENT_UNUSED,
+    unused=UNUSED,
 )
 def deepseek_v3(c: Config) -> Block:
     """DeepSeek-V2 with a buffer of corrections that balance the experts (DeepseekV3ForCausalLM).
@@ -139,13 +94,5 @@ def deepseek_v3(c: Config) -> Block:
     The checkpoint ships a module that predicts one more token; the reference class does not build it.
     """
     attn = latent_attention(c)
-    experts = moe(
-        c,
-        c.moe_intermediate_size,
-        experts=c.num_local_experts,
-        shared=shared_width(c),
-        shared_count=c.n_shared_experts or 0,
-        correction=True,
-    )
-    dense, sparse = pre_norm(rms(c), attn, glu(c)), pre_norm(rms(c), attn, experts)
+    dense, sparse = pre_norm(rms(c), attn, glu(c)), pre_norm(rms(c), attn, experts(c))
     return causal_lm(c, dense_then_sparse(c, dense, sparse), norm=rms(c), mtp=mtp_modules(c, sparse))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
+from paramcalc.families.patterns import every, per_layer_overrides
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
     FULL,
     SLIDING,
     causal_lm,
-    every,
     glu,
     gqa,
     head_dim,
@@ -17,7 +17,6 @@ from paramcalc.families.skeletons import (
     kv_heads,
     moe,
     norms_around,
-    per_layer_overrides,
     pre_norm,
     rms,
 )

@@ -10,6 +10,8 @@ from paramcalc.components.ffn import Experts
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.heads import decoder_head
+from paramcalc.families.mtp import unbuilt_mtp
+from paramcalc.families.patterns import every, first_dense, mlp_words
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
     DENSE,
@@ -17,21 +19,17 @@ from paramcalc.families.skeletons import (
     SLIDING,
     SPARSE,
     causal_lm,
-    every,
-    first_dense,
     glu,
     gqa,
     head_dim,
     interleaved,
     kinds,
     kv_heads,
-    mlp_words,
     moe,
     norms_around,
     pre_norm,
     rms,
     sizes,
-    unbuilt_mtp,
 )
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 

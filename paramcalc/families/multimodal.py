@@ -6,6 +6,7 @@ from typing import Any
 
 from paramcalc.config import Config
 from paramcalc.families.registry import family, get
+from paramcalc.families.seeing import joined, only_text
 from paramcalc.families.skeletons import (
     causal_lm,
     glu,
@@ -27,13 +28,6 @@ def language_model(c: Config, section: str, model_type: str, **fixed: Any) -> Co
     return text.recipe(c.section(section, reading, family=model_type))
 
 
-def only_text(c: Config, *towers: str) -> None:
-    """Mark a count that leaves out the towers described in these sections."""
-    for tower in towers:
-        c.raw(tower)
-    c.doubts.append(f"{c.family}: the language model is counted; towers and projectors are not")
-
-
 def text_of(c: Config, section: str, model_type: str, *towers: str, **fixed: Any) -> Component:
     """The language model; that towers are missing is no doubt where the class is the language model's own."""
     stated = [tower for tower in towers if c.raw(tower) is not None]
@@ -50,7 +44,7 @@ def text_of(c: Config, section: str, model_type: str, *towers: str, **fixed: Any
     fixed=dict(head_dim=None, num_key_value_heads=None),
     unused=["image_size"],
 )
-def fuyu(c: Config) -> Block:
+def fuyu(c: Config) -> Component:
     """Persimmon with image patches projected straight into its embeddings (FuyuForCausalLM).
 
     Published files hold the language model's fields at the top; newer ones have a section for them.
@@ -63,7 +57,7 @@ def fuyu(c: Config) -> Block:
         kind, width = section.raw("model_type") or "persimmon", section.hidden_size
         c.require(kind == "persimmon", f"text_config is a {kind}", "only a persimmon can be counted")
     patches = Linear(d_in=patch * patch * c.num_channels, d_out=width, bias=True, category="vision")
-    return block(patches=patches, **text.parts())
+    return joined(text, patches=patches)
 
 
 @family("emu3", "Emu3ForConditionalGeneration", defaults={})
@@ -145,7 +139,7 @@ def kimi_k25(c: Config) -> Component:
 def mllama_text(c: Config) -> Block:
     """Llama with gated cross attention to an image in some layers (MllamaForCausalLM)."""
     attn, norm = gqa(c), Norm(width=head_dim(c))
-    cross = attn.model_copy(update={"source": "cross", "q_norm": norm, "k_norm": norm})
+    cross = attn.but(source="cross", q_norm=norm, k_norm=norm)
     gate, plain = Param(shape=(1,)), pre_norm(rms(c), attn, glu(c))
     gated = block(input_norm=rms(c), attn=cross, attn_gate=gate, post_norm=rms(c), ffn=glu(c), ffn_gate=gate)
     stated = c.raw("cross_attention_layers") is not None

@@ -1,10 +1,9 @@
-"""Decoders of the years after GPT-2, and unusual ones: XLM, XLNet, Reformer, CPM-Ant, byte latent transformers."""
+"""Decoders of the years after GPT-2: its kin, and XLM and XLNet."""
 
 from __future__ import annotations
 
-from paramcalc.components import Attention, HashedAttention
-from paramcalc.config import Config, Reading
-from paramcalc.dims import named
+from paramcalc.components import Attention
+from paramcalc.config import Config
 from paramcalc.families.heads import decoder_head, labels, lm_head, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
@@ -12,7 +11,6 @@ from paramcalc.families.skeletons import (
     equal_heads,
     glu,
     gqa,
-    kv_heads,
     layer_norm,
     mha,
     mlp,
@@ -22,14 +20,11 @@ from paramcalc.families.skeletons import (
 )
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 
-GPT_NAMES = dict(
-    hidden_size="n_embd",
-    num_hidden_layers="n_layer",
-    num_attention_heads="n_head",
-    max_position_embeddings="n_positions",
-)
-
 # -- GPT's kin ---------------------------------------------------------------------------------------------------
+
+GPT_NAMES = dict(hidden_size="n_embd", num_hidden_layers="n_layer") | dict(
+    num_attention_heads="n_head", max_position_embeddings="n_positions"
+)
 
 
 def post_norm(c: Config, hidden: int | None) -> Block:
@@ -242,166 +237,4 @@ def xlnet(c: Config) -> Block:
         mask=Param(shape=(1, 1, d), category="embedding"),
         layers=stack("decoder", Run(c.num_hidden_layers, layer)),
         **xl_head(c, logits=True),
-    )
-
-
-# -- Reformer ----------------------------------------------------------------------------------------------------
-
-
-@family(
-    "reformer",
-    "ReformerModelWithLMHead",
-    defaults=dict(vocab_size=320, hidden_size=256, feed_forward_size=512, num_attention_heads=12)
-    | dict(
-        attention_head_size=64, attn_layers=None, axial_pos_embds=True, axial_pos_shape=None, axial_pos_embds_dim=None
-    )
-    | dict(num_hidden_layers=None, max_position_embeddings=4096, is_decoder=False),
-    unused=["num_buckets"],  # how vectors are hashed
-)
-def reformer(c: Config) -> Block:
-    """Reversible layers of local and hashed attention, axial positions (ReformerModelWithLMHead)."""
-    c.require(c.is_decoder or c.head != "lm", "is_decoder must be true", "a causal head needs a causal model")
-    d, words = c.hidden_size, reformer_words(c)
-    h, d_h = c.num_attention_heads, c.attention_head_size
-    local = Attention(width=d, heads=h, kv_heads=h, head_dim=d_h)
-    kinds: dict[str, Component] = {"local": local, "lsh": HashedAttention(width=d, heads=h, head_dim=d_h)}
-    layers = [pre_norm(layer_norm(c), kinds[word], mlp(c, c.feed_forward_size)) for word in words]
-    return block(
-        embed_tokens=Embedding(rows=c.vocab_size, width=d),
-        positions=axial_positions(c) if c.axial_pos_embds else positions(c),
-        layers=stack("decoder", layers),
-        norm=Norm(width=2 * d, bias=True),  # over both streams of the reversible layers
-        **reformer_head(c),
-    )
-
-
-def reformer_words(c: Config) -> list[str]:
-    """The word for each layer. A list of one word stands for any depth; of two, it may be longer than the model."""
-    words = c.raw("attn_layers") or ["local", "lsh"] * 3
-    c.require(set(words) <= {"local", "lsh"}, f"attn_layers {words} has unknown words", "known: local, lsh")
-    depth = c.num_hidden_layers or len(words)
-    if len(set(words)) == 1:
-        return words[:1] * depth
-    c.require(depth <= len(words), f"attn_layers has {len(words)} words for {depth} layers")
-    return list(words[:depth])
-
-
-def axial_positions(c: Config) -> Block:
-    """One table for each axis of a grid of positions; what they say is joined to the width."""
-    shape, widths = c.numbers("axial_pos_shape") or [64, 64], c.numbers("axial_pos_embds_dim") or [64, 192]
-    c.require(
-        sum(widths) == c.hidden_size and len(widths) == len(shape),
-        f"axial_pos_embds_dim {widths} does not add up to hidden_size ({c.hidden_size})",
-        "one width for each axis",
-    )
-    return block(
-        **{f"axis_{i}": Embedding(rows=n, width=w) for i, (n, w) in enumerate(zip(shape, widths, strict=True))}
-    )
-
-
-def reformer_head(c: Config) -> dict[str, Component]:
-    """Heads on both streams; the language model's holds its bias twice."""
-    d = c.hidden_size
-    match c.head:
-        case "lm" | "masked_lm":
-            decoder = Linear(d_in=2 * d, d_out=c.vocab_size, bias=True, category="head")
-            return {"lm_head": decoder, "spare_bias": Param(shape=(c.vocab_size,), category="head")}
-        case "sequence_classification":
-            dense = Linear(d_in=2 * d, d_out=d, bias=True, category="head")
-            return {"transform": dense, "classifier": Linear(d_in=d, d_out=labels(c), bias=True, category="head")}
-        case "question_answering":
-            return {"qa_outputs": Linear(d_in=2 * d, d_out=labels(c), bias=True, category="head")}
-        case "none":
-            return {}
-    raise unknown_head(c)
-
-
-# -- byte latent transformer -------------------------------------------------------------------------------------
-
-BLT_PART = dict(
-    hidden_size=1024,
-    intermediate_size=None,
-    num_hidden_layers=1,
-    num_attention_heads=16,
-    num_key_value_heads=None,
-)
-BLT_LOCAL = BLT_PART | dict(vocab_size=260, cross_attn_all_layers=False, cross_attn_k=2, hidden_size_global=2048)
-BLT_READINGS = {
-    "encoder_config": BLT_LOCAL,
-    "global_config": BLT_PART | dict(hidden_size=2048, intermediate_size=5632, num_hidden_layers=25),
-    "decoder_config": BLT_LOCAL | dict(intermediate_size=2816, num_hidden_layers=9, cross_attn_all_layers=True),
-    "patcher_config": BLT_PART
-    | dict(vocab_size=260, hidden_size=768, intermediate_size=2048, num_hidden_layers=14, num_attention_heads=12),
-}
-
-
-@family(
-    "blt",
-    "BltForCausalLM",
-    defaults=dict(vocab_size=260, cross_attn_k=2, patch_in_forward=True, encoder_hash_byte_group_size=None)
-    | dict(encoder_hash_byte_group_vocab=500002, encoder_hash_byte_group_nb_functions=1),
-    nullable=["patch_in_forward"],
-    unused=["patch_size"],  # how bytes are cut where no patcher does it
-)
-def blt(c: Config) -> Block:
-    """Bytes, joined to patches by a small encoder, a large model of patches, a small decoder (BltForCausalLM).
-
-    Pagnoni et al. 2024 (2412.09871). A patcher of its own decides where a patch ends.
-    """
-    encoder, patches, decoder, patcher = (
-        c.section(name, Reading(reading, fixed=dict(head_dim=None), unused=["head_dim", "encoder_cross_output_size"]))
-        for name, reading in BLT_READINGS.items()
-    )
-    groups = len(c.numbers("encoder_hash_byte_group_size") or range(3, 9))
-    rows = c.encoder_hash_byte_group_vocab * (c.encoder_hash_byte_group_nb_functions * groups)
-    joined = encoder.hidden_size * c.cross_attn_k
-    wide = Linear(d_in=joined, d_out=patches.hidden_size, category="other")
-    tied = "lm_head" if c.tie_word_embeddings and c.head == "lm" else None
-    return block(
-        hashes=Embedding(rows=rows, width=encoder.hidden_size),
-        embed_tokens=Embedding(rows=encoder.vocab_size, width=encoder.hidden_size, tied_to=tied),
-        patcher=blt_patcher(patcher) if c.patch_in_forward else None,
-        encoder=blt_local(encoder, "encoder", joined_from=encoder.hidden_size),
-        patch_proj=wide if joined != patches.hidden_size else None,
-        layers=stack("decoder", Run(patches.num_hidden_layers, blt_layer(patches))),
-        decoder=blt_local(decoder, "local decoder", joined_from=decoder.hidden_size_global),
-        norm=rms(decoder),
-        lm_head=Linear(d_in=decoder.hidden_size, d_out=c.vocab_size, category="head") if c.head == "lm" else None,
-    )
-
-
-def blt_layer(part: Config) -> Block:
-    """Llama's layer; an unstated FFN is 8 d / 3 wide, rounded down."""
-    d = part.hidden_size
-    hidden = part.intermediate_size or named("d_ff", 8 * d // 3, origin="8 d / 3, rounded down")
-    return pre_norm(rms(part), gqa(part), glu(part, hidden))
-
-
-def blt_local(part: Config, role: str, *, joined_from: int) -> Block:
-    """Layers over bytes, and cross attention between bytes and patches, after one layer or after each."""
-    d, norm = part.hidden_size, rms(part)
-    cross = Attention(
-        width=d,
-        heads=part.num_attention_heads,
-        kv_heads=kv_heads(part),
-        head_dim=equal_heads(part),
-        q_norm=norm,
-        k_norm=norm,
-        source="cross",
-    )
-    times = part.num_hidden_layers if part.cross_attn_all_layers else 1
-    return block(
-        patch_proj=Linear(d_in=joined_from, d_out=d * part.cross_attn_k, category="other"),
-        layers=stack(role, Run(part.num_hidden_layers, blt_layer(part))),
-        cross=block(**{str(i): cross for i in range(times)}),
-    )
-
-
-def blt_patcher(part: Config) -> Block:
-    """A language model of bytes, whose uncertainty ends a patch."""
-    return block(
-        embed_tokens=Embedding(rows=part.vocab_size, width=part.hidden_size),
-        layers=stack("patcher", Run(part.num_hidden_layers, blt_layer(part))),
-        norm=rms(part),
-        lm_head=Linear(d_in=part.hidden_size, d_out=part.vocab_size, category="head"),
     )

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from paramcalc.components import Attention, Mlp, Moe
-from paramcalc.dims import named
+from paramcalc.dims import Dim, named
 from paramcalc.errors import ConfigError, nearest
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
 
@@ -205,14 +205,15 @@ def dense(t: TransformerConfig, entry: LayerFields, d: int, origin: str, hidden:
         raise ConfigError(
             f"transformer: d_ff is required for a gated ffn and missing in {origin}", "8/3 d_model is usual"
         )
-    width = named("d_ff", hidden, origin="d_ff") if hidden else 4 * d
+    width = 4 * d if hidden is None else hidden if isinstance(hidden, Dim) else named("d_ff", hidden, origin="d_ff")
     return Mlp(width=d, hidden=width, gated=gated, bias=biases(t).ffn)
 
 
 def experts(t: TransformerConfig, entry: LayerFields, moe: MoeFields, d: int, origin: str) -> Moe:
     """A router and its experts; shared ones are one network as wide as all of them."""
-    expert = dense(t, entry, d, origin, moe.d_ff)
-    shared = expert.model_copy(update={"hidden": moe.shared * expert.hidden, "category": "shared_experts"})
+    expert = dense(t, entry, d, origin, named("d_e", moe.d_ff, origin="moe.d_ff") if moe.d_ff else None)
+    count = named("s", moe.shared, origin="moe.shared")
+    shared = expert.but(hidden=count * expert.hidden, category="shared_experts")
     return Moe(
         width=d,
         expert=expert,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from paramcalc.config import Config, Reading
 from paramcalc.families.registry import family
+from paramcalc.families.seeing import joined
 from paramcalc.families.skeletons import causal_lm, glu, gqa, pre_norm, rms, sizes
 from paramcalc.families.vision import siglip
-from paramcalc.spec import Block, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
+from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
 
 VISION = Reading(
     dict(hidden_size=1152, intermediate_size=4304, num_hidden_layers=27, num_attention_heads=16)
@@ -31,12 +32,12 @@ AUDIO = Reading(
     defaults=sizes(200064, 3072, 8192, 32, 32, 8, sliding_window=None),
     nullable=["num_key_value_heads"],
 )
-def phi4_multimodal(c: Config) -> Block:
+def phi4_multimodal(c: Config) -> Component:
     """Phi-3 with images and speech embedded beside the tokens (Phi4MultimodalForCausalLM)."""
     vision, audio = c.section("vision_config", VISION), c.section("audio_config", AUDIO)
     layer = pre_norm(rms(c), gqa(c, window=c.sliding_window), glu(c))
-    towers = {"image": images(c, vision), "speech": speech(c, audio)}
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c), before=towers)
+    text = causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
+    return joined(text, image=images(c, vision), speech=speech(c, audio))
 
 
 def projections(c: Config, d_in: int) -> dict[str, Linear]:

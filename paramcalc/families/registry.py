@@ -194,7 +194,7 @@ def find(model_type: str | None, architecture: str | None, origin: str) -> Famil
     if model_type is None:
         raise UnknownFamilyError(
             f"no model_type in {origin}",
-            "a model's config.json says what it is: model_type: llama, or --as-family llama",
+            "say what it is: model_type: llama, or model_type: transformer for a decoder of your own",
         )
     raise UnknownFamilyError(
         f"unknown model_type {model_type!r} in {origin}",

@@ -40,6 +40,14 @@ def joined(text: Component, **towers: Component | None) -> Component:
     return block(**towers, language_model=LanguageModel(items=dict(text.parts())))
 
 
+def only_text(c: Config, *towers: str) -> None:
+    """Mark a count that leaves out the towers described in these sections."""
+    for tower in towers:
+        c.raw(tower)
+    if not c.root.text_only:
+        c.doubts.append(f"{c.family}: the language model is counted; towers and projectors are not")
+
+
 def text_alone(c: Config) -> bool:
     """Whether the class named in the file is that of the language model alone."""
     return c.head == "lm" or "TextModel" in c.architecture or "TextFor" in c.architecture

@@ -5,10 +5,10 @@ Everything here reads a Config and returns components. A helper moves here when 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
-from paramcalc.components import Attention, LatentAttention, Mlp, Moe
+from paramcalc.components import Attention, Mlp, Moe
 from paramcalc.components.attention import Kind
 from paramcalc.config import Config
 from paramcalc.dims import named
@@ -38,7 +38,7 @@ def sizes(
     )
 
 
-# -- sizes -------------------------------------------------------------------------------------------------------
+# -- sizes --------------------------------------------------------------------------------------------------------
 
 
 def head_dim(c: Config) -> int:
@@ -70,7 +70,7 @@ def kv_heads(c: Config) -> int:
     return g  # type: ignore[no-any-return]
 
 
-# -- layers ------------------------------------------------------------------------------------------------------
+# -- layers -------------------------------------------------------------------------------------------------------
 
 
 def rms(c: Config) -> Norm:
@@ -158,22 +158,8 @@ def mha(
 
 def biased(attn: Attention) -> Attention:
     """The same attention with a bias on each of its projections."""
-    with_biases: Attention = attn.model_copy(update=dict(q_bias=True, k_bias=True, v_bias=True, out_bias=True))
+    with_biases: Attention = attn.but(q_bias=True, k_bias=True, v_bias=True, out_bias=True)
     return with_biases
-
-
-def latent_attention(c: Config) -> LatentAttention:
-    """Latent attention from the q_lora_rank, kv_lora_rank, qk_ and v_ fields; unstated, values have d / h channels."""
-    return LatentAttention(
-        width=c.hidden_size,
-        heads=c.num_attention_heads,
-        q_rank=c.q_lora_rank,
-        kv_rank=c.kv_lora_rank,
-        nope_dim=c.qk_nope_head_dim,
-        rope_dim=c.qk_rope_head_dim,
-        value_dim=c.v_head_dim or equal_heads(c),
-        bias=c.attention_bias,
-    )
 
 
 def glu(c: Config, hidden: int | None = None, *, bias: bool = False, category: Category = "ffn") -> Mlp:
@@ -235,78 +221,17 @@ def norms_around(norm: Component, attn: Component, ffn: Component) -> Block:
     return block(input_norm=norm, attn=attn, post_attn_norm=norm, pre_ffn_norm=norm, ffn=ffn, post_ffn_norm=norm)
 
 
-# -- layer patterns ----------------------------------------------------------------------------------------------
+def norms_after(norm: Component, attn: Component, ffn: Component) -> Block:
+    """A norm after attention, and one after the FFN (OLMo 2, EXAONE 4)."""
+    return block(attn=attn, post_attn_norm=norm, ffn=ffn, post_ffn_norm=norm)
+
+
+# -- layer patterns -----------------------------------------------------------------------------------------------
 
 
 def kinds(c: Config, default: list[str]) -> list[str]:
     """The word for each layer: `layer_types` where the file says so, else the family's default pattern."""
     return c.words("layer_types", (FULL, SLIDING)) or default
-
-
-def mixers(
-    c: Config,
-    default: list[str],
-    words: tuple[str, ...] = (FULL, LINEAR),
-    *,
-    name: str = "layer_types",
-    any_length: bool = False,
-) -> list[str]:
-    """The word for each layer's mixer: the list `name` where the file says so, else the family's default pattern.
-
-    The names of transformers 4, `attention` and `mamba`, are understood as it renames them.
-    """
-    renamed = {word: word for word in words} | {"attention": FULL, "mamba": LINEAR}
-    stated = c.words(name, tuple(renamed), any_length=any_length)
-    return default if stated is None else [renamed[word] for word in stated]
-
-
-def every(period: int, word: str, *, otherwise: str, layers: int) -> list[str]:
-    """`word` on each period-th layer (the last of each group), `otherwise` on the others."""
-    return [word if (i + 1) % period == 0 else otherwise for i in range(layers)]
-
-
-def windowed(c: Config, layer: Callable[[int | None], Component], default: list[str]) -> list[Component]:
-    """The layers of `layer_types`, in order: `layer` builds one for a window, None standing for full attention."""
-    layers = {FULL: layer(None), SLIDING: layer(c.sliding_window)}
-    return [layers[word] for word in kinds(c, default)]
-
-
-def by_window(c: Config, attn: Callable[[int | None], Component]) -> dict[str, Component]:
-    """Full and sliding attention under their words: `attn` builds one for a window, None for full attention."""
-    return {FULL: attn(None), SLIDING: attn(c.sliding_window)}
-
-
-def mlp_words(c: Config, default: list[str]) -> list[str]:
-    """The word for each layer's FFN, dense or sparse: `mlp_layer_types` where the file says so, else the default."""
-    return c.words("mlp_layer_types", (DENSE, SPARSE)) or default
-
-
-def per_layer_overrides(c: Config, allowed: Collection[str]) -> list[dict[str, int]] | None:
-    """The sizes that per_layer_config ({"05": {"head_dim": 512}}) states of each layer; None where there is none."""
-    given = c.raw("per_layer_config")
-    if given is None:
-        return None
-    nested = isinstance(given, Mapping) and all(isinstance(sizes, Mapping) for sizes in given.values())
-    c.require(nested, "per_layer_config must map layer numbers to mappings")
-    c.require(all(str(number).isdecimal() for number in given), "per_layer_config has a key that is not a layer number")
-    numbered: dict[int, dict[str, int]] = {i: {} for i in range(c.num_hidden_layers)}
-    numbered |= {int(number): sizes for number, sizes in given.items()}
-    c.require(len(numbered) == c.num_hidden_layers, "per_layer_config has a layer that the model has not")
-    named_sizes = {name for sizes in numbered.values() for name in sizes}
-    c.require(named_sizes <= set(allowed), f"per_layer_config has {', '.join(sorted(named_sizes - set(allowed)))}")
-    return [{name: c.whole(name, size) for name, size in sizes.items()} for sizes in numbered.values()]
-
-
-def first_dense(c: Config, first: int) -> list[str]:
-    """`first` dense layers, then sparse ones."""
-    return [DENSE if i < first else SPARSE for i in range(c.num_hidden_layers)]
-
-
-def sparse_layers(c: Config) -> list[bool]:
-    """Qwen's rule: every decoder_sparse_step-th layer has experts unless mlp_only_layers lists it."""
-    dense = set(c.numbers("mlp_only_layers"))
-    step = c.decoder_sparse_step
-    return [c.num_experts > 0 and i not in dense and (i + 1) % step == 0 for i in range(c.num_hidden_layers)]
 
 
 def interleaved(
@@ -323,20 +248,7 @@ def interleaved(
     return [built[pair] for pair in zip(words, ffn_words, strict=True)]
 
 
-def shared_width(c: Config) -> int | None:
-    """The shared experts are one MLP, as wide as all of them together; zero of them still leave its biases."""
-    return None if c.n_shared_experts is None else c.n_shared_experts * c.moe_intermediate_size
-
-
-def dense_then_sparse(c: Config, dense: Component, sparse: Component) -> list[Run]:
-    """first_k_dense_replace dense layers, then sparse ones. The class does not look at moe_layer_freq."""
-    if c.raw("moe_layer_freq") not in (None, 1):
-        c.doubts.append(f"{c.family}: moe_layer_freq is not 1; {c.architecture} ignores it and so does this count")
-    first = min(c.first_k_dense_replace, c.num_hidden_layers)
-    return [Run(first, dense), Run(c.num_hidden_layers - first, sparse)]
-
-
-# -- whole models ------------------------------------------------------------------------------------------------
+# -- whole models -------------------------------------------------------------------------------------------------
 
 
 def llama_like(c: Config, attn: Component, ffn: Component) -> Block:
@@ -349,29 +261,6 @@ def ignored(c: Config, **built: Any) -> None:
     for key, value in built.items():
         if c.raw(key) not in (None, value):
             c.doubts.append(f"{c.family}: {key} asks for what {c.architecture} does not build; it is not counted")
-
-
-def mtp_modules(c: Config, layer: Component) -> Mtp:
-    """DeepSeek-V3's modules for multi-token prediction: shipped with the model, not built by its class."""
-    d = c.hidden_size
-    return Mtp(
-        count=c.num_mtp_layers or 0,
-        items={
-            "embed_tokens": Embedding(rows=c.vocab_size, width=d, tied_to="embed_tokens"),
-            "embed_norm": rms(c),
-            "hidden_norm": rms(c),
-            "proj": Linear(d_in=2 * d, d_out=d, category="other"),
-            "layer": layer,
-            "norm": rms(c),
-            "lm_head": Linear(d_in=d, d_out=c.vocab_size, tied_to="lm_head", category="head"),
-        },
-    )
-
-
-def unbuilt_mtp(c: Config, key: str = "num_nextn_predict_layers") -> None:
-    """Say that the file speaks of multi-token prediction, whose modules neither the class nor this count builds."""
-    if c.raw(key):
-        c.notes.append(f"{c.family}: {key} is {c.raw(key)}; {c.architecture} does not build these modules: not counted")
 
 
 def causal_lm(
@@ -395,7 +284,7 @@ def causal_lm(
     )
 
 
-# -- encoders ----------------------------------------------------------------------------------------------------
+# -- encoders -----------------------------------------------------------------------------------------------------
 
 
 def embeddings(
@@ -423,7 +312,7 @@ def encoder_layer(
     steps: dict[str, Component] = {"attn": mixer}
     if c.add_cross_attention:
         c.require(c.is_decoder, "add_cross_attention needs is_decoder", "set is_decoder to true")
-        steps["cross_attn"] = mixer.model_copy(update=dict(source="cross"))
+        steps["cross_attn"] = mixer.but(source="cross")
     steps["ffn"] = mlp(c, c.intermediate_size) if ffn is None else ffn
     parts: dict[str, Component] = {}
     for name, step in steps.items():

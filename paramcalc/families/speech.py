@@ -1,18 +1,16 @@
-"""Models that hear, speak or make music: Whisper, MusicGen, Seamless, and language models with an audio tower."""
+"""Models that hear, speak or make music: Whisper, MusicGen, Seamless, Moshi."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
-
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.audio import WHISPER
 from paramcalc.families.heads import decoder_head, labels, lm_head, unknown_head
-from paramcalc.families.multimodal import only_text
 from paramcalc.families.registry import family, get
+from paramcalc.families.seeing import only_text
 from paramcalc.families.sides import BART, NAMES, UNUSED, Form, layer, side, spectrogram_encoder
-from paramcalc.families.skeletons import causal_lm, glu, gqa, layer_norm, pre_norm, rms, sizes
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
+from paramcalc.families.skeletons import glu, gqa, layer_norm, pre_norm, rms
+from paramcalc.spec import Block, Component, Embedding, Linear, Param, Run, block, stack
 
 # -- Whisper -----------------------------------------------------------------------------------------------------
 
@@ -25,7 +23,6 @@ SPEC_AUGMENT = [
     "mask_time_min_masks",
     "mask_time_prob",
 ]
-WHISPER = Form(spare_rows=0, embed_norm=False, pre_norm=True, key_bias=False)
 
 
 @family(
@@ -63,13 +60,8 @@ def audio_head(c: Config) -> dict[str, Component]:
 
 # -- MusicGen ----------------------------------------------------------------------------------------------------
 
-MUSICGEN = dict(
-    vocab_size=2048,
-    hidden_size=1024,
-    decoder_layers=24,
-    decoder_attention_heads=16,
-    decoder_ffn_dim=4096,
-    num_codebooks=4,
+MUSICGEN = dict(vocab_size=2048, num_codebooks=4, hidden_size=1024) | dict(
+    decoder_layers=24, decoder_attention_heads=16, decoder_ffn_dim=4096
 )
 MUSICGEN_NAMES = dict(
     decoder_layers="num_hidden_layers", decoder_attention_heads="num_attention_heads", decoder_ffn_dim="ffn_dim"
@@ -120,16 +112,10 @@ def musicgen(c: Config) -> Component:
 
 # -- Seamless ----------------------------------------------------------------------------------------------------
 
-SEAMLESS = dict(
-    vocab_size=256102,
-    hidden_size=1024,
-    encoder_layers=24,
-    encoder_attention_heads=16,
-    encoder_ffn_dim=8192,
-    decoder_layers=24,
-    decoder_attention_heads=16,
-    decoder_ffn_dim=8192,
-    tie_word_embeddings=True,
+SEAMLESS = (
+    dict(vocab_size=256102, hidden_size=1024, tie_word_embeddings=True)
+    | dict(encoder_layers=24, encoder_attention_heads=16, encoder_ffn_dim=8192)
+    | dict(decoder_layers=24, decoder_attention_heads=16, decoder_ffn_dim=8192)
 )
 SEAMLESS_NAMES = dict(num_hidden_layers="decoder_layers", num_attention_heads="decoder_attention_heads")
 # What describes the speech encoder, the unit decoder and the vocoder.
@@ -204,239 +190,3 @@ def moshi(c: Config) -> Block:
         norm=rms(c),
         **decoder_head(c, c.hidden_size),
     )
-
-
-# -- language models that hear -----------------------------------------------------------------------------------
-
-
-def text_model(
-    c: Config, kind: str, ours: Mapping[str, Any], *, tied: bool, completes: bool = False
-) -> tuple[Component, int]:
-    """The language model of text_config and its width.
-
-    `kind` and `ours` hold where there is no section; `ours` also for what a section omits where the class
-    `completes` it.
-    """
-    if c.head not in ("seq2seq_lm", "none"):
-        raise unknown_head(c)
-    stated = c.section("text_config", Reading({})).raw("model_type") or kind
-    text = get(stated)
-    defaults = dict(text.reading.defaults)
-    if completes or not c.says("text_config"):
-        defaults |= ours
-    reading = text.reading._replace(defaults=defaults, fixed={**text.reading.fixed, "tie_word_embeddings": tied})
-    section = c.section("text_config", reading, family=stated)
-    return text.recipe(section), section.hidden_size
-
-
-AUDIO = dict(
-    hidden_size=1280,
-    encoder_layers=32,
-    encoder_attention_heads=20,
-    encoder_ffn_dim=5120,
-    num_mel_bins=128,
-    max_source_positions=1500,
-)
-AUDIO_NAMES = dict(
-    d_model="hidden_size",
-    encoder_layers="num_hidden_layers",
-    encoder_attention_heads="num_attention_heads",
-    encoder_ffn_dim="intermediate_size",
-)
-
-
-def audio_tower(c: Config, names: Mapping[str, str], *kinds: str, **ours: int) -> tuple[Block, Config]:
-    """Whisper's encoder, from audio_config; `kinds`: the model types it may have."""
-    section = c.section("audio_config", Reading(AUDIO | ours, names=names, unused=["vocab_size"]))
-    kind = section.raw("model_type") or kinds[0]
-    c.require(kind in kinds, f"audio_config is a {kind}", "only Whisper's encoder can be counted here")
-    return block("other", **spectrogram_encoder(section, WHISPER._replace(norms=None), role="audio").items), section
-
-
-def two_layers(d_in: int, d: int, *, bias: bool, norm: bool = False) -> Block:
-    """A projector of two matrices, perhaps normalised."""
-    return block(
-        "projector",
-        linear_1=Linear(d_in=d_in, d_out=d, bias=bias),
-        linear_2=Linear(d_in=d, d_out=d, bias=bias),
-        norm=Norm(width=d, bias=True) if norm else None,
-    )
-
-
-@family("audioflamingo3", "AudioFlamingo3ForConditionalGeneration", defaults=dict(projector_bias=True))
-@family(
-    "musicflamingo",
-    "MusicFlamingoForConditionalGeneration",
-    defaults=dict(projector_bias=True),
-    unused=["audio_frame_step", "head_dim"],
-)
-def audioflamingo3(c: Config) -> Block:
-    """Whisper's encoder, two matrices, and a language model (AudioFlamingo3ForConditionalGeneration)."""
-    tower, audio = audio_tower(c, AUDIO_NAMES, "audioflamingo3_encoder", "musicflamingo_encoder")
-    text, width = text_model(c, "qwen2", {}, tied=False)
-    projector = two_layers(audio.hidden_size, width, bias=c.projector_bias)
-    return block(audio_tower=tower, projector=projector, **text.parts())
-
-
-@family("qwen2_audio", "Qwen2AudioForConditionalGeneration", defaults={}, unused=["audio_token_index"])
-def qwen2_audio(c: Config) -> Block:
-    """Whisper's encoder, one matrix, and Qwen2 (Qwen2AudioForConditionalGeneration)."""
-    names = {value: key for key, value in AUDIO_NAMES.items()} | dict(hidden_size="d_model")
-    tower, audio = audio_tower(c, names, "qwen2_audio_encoder")
-    text, width = text_model(c, "qwen2", {}, tied=False)
-    projector = Linear(d_in=audio.hidden_size, d_out=width, bias=True, category="projector")
-    return block(audio_tower=tower, projector=projector, **text.parts())
-
-
-VOXTRAL = dict(
-    vocab_size=131072,
-    hidden_size=3072,
-    intermediate_size=8192,
-    num_hidden_layers=30,
-    num_key_value_heads=8,
-    head_dim=128,
-)
-
-
-@family("voxtral", "VoxtralForConditionalGeneration", defaults={}, unused=["hidden_size"])
-def voxtral(c: Config) -> Block:
-    """Whisper's encoder, two matrices over groups of frames, and Llama (VoxtralForConditionalGeneration)."""
-    tower, audio = audio_tower(c, AUDIO_NAMES, "voxtral_encoder")
-    text, width = text_model(c, "llama", VOXTRAL, tied=False, completes=True)
-    projector = two_layers(audio.encoder_ffn_dim, width, bias=False)
-    return block(audio_tower=tower, projector=projector, **text.parts())
-
-
-MOSS_AUDIO = dict(
-    hidden_size=1024, encoder_layers=24, encoder_attention_heads=16, encoder_ffn_dim=4096, num_mel_bins=80
-)
-MOSS_TEXT = dict(
-    hidden_size=1024, intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8
-)
-
-
-@family(
-    "moss_transcribe_diarize",
-    "MossTranscribeDiarizeForConditionalGeneration",
-    defaults=dict(projector_bias=True, audio_merge_size=4, tie_word_embeddings=True),
-    unused=["audio_chunk_size"],
-)
-def moss_transcribe_diarize(c: Config) -> Block:
-    """Whisper's encoder, a projector over merged frames, and Qwen3 (MossTranscribeDiarizeForConditionalGeneration)."""
-    tower, audio = audio_tower(c, AUDIO_NAMES, "moss_transcribe_diarize_audio", **MOSS_AUDIO)
-    text, width = text_model(c, "qwen3", MOSS_TEXT, tied=c.tie_word_embeddings)
-    projector = two_layers(audio.hidden_size * c.audio_merge_size, width, bias=c.projector_bias, norm=True)
-    return block(audio_tower=tower, projector=projector, **text.parts())
-
-
-class Heard(NamedTuple):
-    """A language model of which the towers are not counted."""
-
-    kind: str
-    sizes: Mapping[str, Any] = {}
-    completes: bool = False  # the class adds the sizes to a section that omits them
-    towers: tuple[str, ...] = ("audio_config",)
-
-
-TIES = dict(tie_word_embeddings=True)
-GRANITE_TOWERS = ("encoder_config", "projector_config")
-GRANITE_UNUSED = ["audio_token_index", "downsample_rate", "has_lora_adapter", "window_size"]
-
-
-@family(
-    "glmasr",
-    "GlmAsrForConditionalGeneration",
-    defaults=TIES,
-    fixed=dict(language=Heard("llama", sizes(59264, 2048, 6144, 28, 16, 4), completes=True)),
-)
-@family(
-    "granite_speech",
-    "GraniteSpeechForConditionalGeneration",
-    defaults=TIES,
-    fixed=dict(language=Heard("granite", towers=GRANITE_TOWERS)),
-    unused=GRANITE_UNUSED,
-)
-@family(
-    "granite_speech_plus",
-    "GraniteSpeechPlusForConditionalGeneration",
-    defaults=TIES,
-    fixed=dict(language=Heard("granite", towers=GRANITE_TOWERS)),
-    unused=GRANITE_UNUSED,
-)
-@family(
-    "omniasr",
-    "OmniASRForConditionalGeneration",
-    defaults={},
-    fixed=dict(tie_word_embeddings=False, language=Heard("llama", sizes(11984, 4096, 2816, 12, 8, 8))),
-)
-@family(
-    "qwen3_asr",
-    "Qwen3ASRForConditionalGeneration",
-    defaults=TIES,
-    fixed=dict(language=Heard("qwen3", sizes(151936, 2048, 6144, 28, 16, 8, 128))),
-    unused=["token_classification_bias"],
-)
-@family(
-    "vibevoice_asr",
-    "VibeVoiceAsrForConditionalGeneration",
-    defaults={},
-    fixed=dict(
-        tie_word_embeddings=False,
-        language=Heard("qwen2", towers=("acoustic_tokenizer_encoder_config", "semantic_tokenizer_encoder_config")),
-    ),
-    unused=["acoustic_tokenizer_chunk_size"],
-)
-@family(
-    "voxtral_realtime",
-    "VoxtralRealtimeForConditionalGeneration",
-    defaults=TIES,
-    fixed=dict(
-        language=Heard(
-            "voxtral_realtime_text",
-            sizes(131072, 3072, 9216, 26, 32, 8, 128, sliding_window=8192),
-            completes=True,
-        )
-    ),
-    unused=["audio_length_per_tok", "default_num_delay_tokens", "downsample_factor", "hidden_size"],
-)
-@family(
-    "got_ocr2",
-    "GotOcr2ForConditionalGeneration",
-    defaults=TIES,
-    fixed=dict(language=Heard("qwen2", sizes(151860, 1024, 2816, 24, 16, 16), towers=("vision_config",))),
-    unused=["image_seq_length"],
-)
-def heard(c: Config) -> Component:
-    """A language model that hears or sees: it is counted, towers and projectors are not (GlmAsr...Generation)."""
-    kind, stated, completes, towers = c.language
-    only_text(c, *towers)
-    return text_model(c, kind, stated, tied=c.tie_word_embeddings, completes=completes)[0]
-
-
-@family(
-    "nemo_speechlm",
-    "Nemotron3_5TranscribeForConditionalGeneration",
-    defaults={},
-    fixed=dict(tie_word_embeddings=False),
-)
-def nemo_speechlm(c: Config) -> Component:
-    """Nemotron-H that hears: it is counted, the tower is not (Nemotron3_5TranscribeForConditionalGeneration)."""
-    c.require(c.says("text_config"), "text_config is missing", "it holds the language model")
-    only_text(c, "audio_config", "word_timestamp_config")
-    return text_model(c, "nemotron_h", {}, tied=False)[0]
-
-
-@family(
-    "voxtral_realtime_text",
-    "VoxtralRealtimeTextForCausalLM",
-    defaults=dict(vocab_size=32000, hidden_size=4096, intermediate_size=14336, num_hidden_layers=32)
-    | dict(num_attention_heads=32, num_key_value_heads=8, head_dim=None, sliding_window=4096),
-    nullable=["sliding_window"],
-)
-def voxtral_realtime_text(c: Config) -> Block:
-    """Mistral with a norm steered by the delay between hearing and writing (VoxtralRealtimeTextForCausalLM)."""
-    d = c.hidden_size
-    steered = block("norm", down=Linear(d_in=d, d_out=32), up=Linear(d_in=32, d_out=d))
-    attn = gqa(c, window=c.sliding_window)
-    one = block(input_norm=rms(c), attn=attn, post_norm=rms(c), steered_norm=steered, ffn=glu(c))
-    return causal_lm(c, Run(c.num_hidden_layers, one), norm=rms(c))

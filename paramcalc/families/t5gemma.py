@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from paramcalc.config import Config, Reading
 from paramcalc.families.heads import labels, unknown_head
+from paramcalc.families.patterns import every
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import FULL, SLIDING, every, glu, gqa, kinds, rms
+from paramcalc.families.skeletons import FULL, SLIDING, glu, gqa, kinds, rms
 from paramcalc.families.vision import averaged, vision
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Stack, block, stack
 
@@ -32,7 +33,7 @@ def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width
 
     def one(window: int | None) -> Block:
         attn = gqa(side, qkv_bias=bias, out_bias=bias, q_norm=per_head, k_norm=per_head, window=window)
-        cross = attn.model_copy(update=dict(source="cross", window=None, kv_width=kv_width))
+        cross = attn.but(source="cross", window=None, kv_width=kv_width)
         steps = {"attn": attn} | ({"cross_attn": cross} if kv_width else {}) | {"ffn": glu(side)}
         return block(
             **{
@@ -113,7 +114,7 @@ def t5gemma2(c: Config) -> Block:
         norm=rms(one),
     )
     decoder = block(
-        embed_tokens=table.model_copy(update={"tied_to": owner if tied else None}),
+        embed_tokens=table.but(tied_to=owner if tied else None),
         end_of_image=end.but(tied_to="encoder.end_of_image" if tied else None),
         layers=sides["decoder"],
         norm=rms(two),

@@ -8,11 +8,15 @@ from paramcalc.report import Explanation, Line
 from paramcalc.units import exact
 
 INDENT = 2
-NAME, FORMULA, NUMBERS, RESULT = 25, 22, 34, 17  # widths of the columns
+NAME, FORMULA, NUMBERS, RESULT = 28, 22, 33, 17  # widths of the columns
 
 
-def explanation_text(explanation: Explanation) -> str:
-    """The whole explanation."""
+WIDTH = NAME + FORMULA + NUMBERS + RESULT + 8
+
+
+def explanation_text(explanation: Explanation, width: int | None = None) -> str:
+    """The whole explanation: in columns, or where the terminal is too narrow for them, one equation after another."""
+    told = _line if width is None or width >= WIDTH else _equation
     model = explanation.model
     lines = [f"{model.name}: {model.architecture}, {model.status}", ""]
     width = max((len(s.symbol) for s in explanation.symbols), default=0)
@@ -20,7 +24,7 @@ def explanation_text(explanation: Explanation) -> str:
     for line in explanation.lines:
         if line.level == 0:
             lines.append("")
-        lines += _line(line)
+        lines += told(line)
     return "\n".join(lines) + "\n"
 
 
@@ -39,6 +43,19 @@ def _line(line: Line) -> Iterator[str]:
     for text in (long_formula and f"= {long_formula}", line.remark, long_numbers and f"= {long_numbers}"):
         if text:
             yield f"{'':<{NAME}} {text}"
+
+
+def _equation(line: Line) -> Iterator[str]:
+    """`name: formula = numbers = result`, as long as it is."""
+    indent = " " * (INDENT * line.level)
+    if line.result is None:
+        yield f"{indent}{line.name}   {line.remark}".rstrip()
+        return
+    result = exact(line.result)
+    sides = [text for text in (line.formula, line.numbers) if text and text != result]
+    yield f"{indent}{line.name}: {' = '.join([*sides, result])}"
+    if line.remark:
+        yield f"{indent}  {line.remark}"
 
 
 def _split(text: str, width: int) -> tuple[str, str]:

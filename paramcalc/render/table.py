@@ -52,7 +52,9 @@ def _table() -> Table:
 # -- one model ---------------------------------------------------------------------------------------------------
 
 
-def count_table(report: CountReport, rows: Sequence[Row] | None = None, *, width: int | None = None) -> Group:
+def count_table(
+    report: CountReport, rows: Sequence[Row] | None = None, *, width: int | None = None, include_mtp: bool = False
+) -> Group:
     """One model: header, layer pattern, parameters by category (or the tree, where `rows` are given), and bytes.
 
     What a narrow terminal has no room for is left out, never cut: bars first, then rounded figures and notes.
@@ -62,7 +64,9 @@ def count_table(report: CountReport, rows: Sequence[Row] | None = None, *, width
 
     room = width or WIDE
     middle = tree_table(rows, report.parameters.total, room) if rows else category_table(report, room)
-    return Group(_header(report), Text(""), middle, Text(""), summary(report, room), Text(""), weights(report))
+    reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
+    named = summary(report, room, include_mtp)
+    return Group(_header(report), *reasons, Text(""), middle, Text(""), named, Text(""), weights(report))
 
 
 def _header(report: CountReport) -> RenderableType:
@@ -114,7 +118,7 @@ def tree_table(rows: Sequence[Row], total: int, room: int) -> Table:
     return _fitted(columns, room)
 
 
-def summary(report: CountReport, room: int) -> Table:
+def summary(report: CountReport, room: int, include_mtp: bool) -> Table:
     """The named figures beside the total: active, non-embedding, and what is reported apart."""
     p = report.parameters
     rows: list[tuple[str, int, str]] = []
@@ -126,7 +130,8 @@ def summary(report: CountReport, room: int) -> Table:
     if p.buffers:
         rows.append(("buffers", p.buffers, "saved with the model, not trained, not in the total"))
     if p.mtp:
-        rows.append(("mtp", p.mtp, "multi-token prediction: shipped, not built by the class, not in the total"))
+        where = "in the total" if include_mtp else "not in the total"
+        rows.append(("mtp", p.mtp, f"multi-token prediction: shipped, not built by the class, {where}"))
     ties = [f"{tie} is {owner}, counted once" for tie, owner in report.tied]
     blank = [""] * len(ties)
     columns = [
@@ -209,17 +214,15 @@ def models_table(reports: Sequence[CountReport], room: int) -> Table:
     return _fitted(columns, room)
 
 
-def listing(rows: Sequence[Mapping[str, str | int]]) -> Table:
-    """Rows with the same keys as a table: numbers exact and to the right."""
-    table = _table()
-    columns = list(rows[0])
-    numeric = {name for name in columns if all(isinstance(row[name], int) for row in rows)}
-    for name in columns:
-        right = name in numeric
-        table.add_column(name.replace("_", " "), justify="right" if right else "left", no_wrap=right, overflow="fold")
-    for row in rows:
-        table.add_row(*(exact(value) if isinstance(value, int) else value for value in row.values()))
-    return table
+def listing(rows: Sequence[Mapping[str, str | int]], ranks: Mapping[str, int], room: int) -> Table:
+    """Rows with the same keys as a table; `ranks` says which columns a narrow terminal can do without."""
+    columns = []
+    for name in rows[0]:
+        cells = [row[name] for row in rows]
+        texts = [exact(cell) if isinstance(cell, int) else cell for cell in cells]
+        right = all(isinstance(cell, int) for cell in cells)
+        columns.append(Column(name.replace("_", " "), texts, right=right, rank=ranks.get(name, 0)))
+    return _fitted(columns, room)
 
 
 def family_table(info: FamilyInfo) -> Group:

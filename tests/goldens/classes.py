@@ -2,7 +2,8 @@
 
     python tests/goldens/classes.py [--check]
 
-A class that does not stand here cannot be built, and a count of it is approximate. Part of the routine for a new release.
+A class that does not stand here cannot be built, and a count of it is approximate. Part of the routine for a new
+release.
 """
 
 import importlib

@@ -56,6 +56,13 @@ def dense_only(link: Link) -> bool:
 
 RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
     (
+        "projector",  # some classes hold it within the tower
+        (
+            part(r"^(Qwen|Glm4v)\w*Vision\w*Model$", "merger", "deepstack_merger_list", "downsample"),
+            called("image_newline"),
+        ),
+    ),
+    (
         "vision",
         (
             called("vision_tower", "vision_model", "image_encoder", "img_processor", "visual", "vqmodel"),
@@ -86,7 +93,15 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
             held_by(r"^Phi4Multimodal(Image|Audio|Feature)Embedding$"),
         ),
     ),
-    ("norm", (held_by(r"^(?!RobertaPreLayerNorm|ConvDropoutLayerNorm|DbrxNormAttentionNorm).*R?[Nn]orm(?!edEmbedding|ConvLayer)"),)),
+    (
+        "norm",
+        (
+            held_by(
+                r"^(?!RobertaPreLayerNorm|ConvDropoutLayerNorm|DbrxNormAttentionNorm)"
+                r".*R?[Nn]orm(?!edEmbedding|ConvLayer)"
+            ),
+        ),
+    ),
     ("ffn", (dense_only,)),
     (
         "shared_experts",

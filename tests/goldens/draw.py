@@ -44,7 +44,10 @@ VOCAB = r"vocab_size$|^vocab$"
 HEAD_DIM = r"^(head_dim|d_kv|kv_channels|dim_head|attention_head_dim|global_head_dim|swa_head_dim)$"
 EXPERTS = r"^(num_experts|num_local_experts|n_routed_experts|moe_num_experts|moe_n_experts|num_routed_experts)$"
 TOP_K = r"(num_experts_per_tok|num_experts_per_token|moe_top_?k|moe_k|num_selected_experts|^top_k|n_activated_experts)$"
-POSITIONS = r"^(max_position_embeddings|n_positions|n_ctx|max_source_positions|max_target_positions|max_sequence_length)$"
+POSITIONS = (
+    r"^(max_position_embeddings|n_positions|n_ctx|max_source_positions|max_target_positions|"
+    r"max_sequence_length)$"
+)
 SKIP = (
     r"(_token_id|_token_index|_ids?|dropout|drop|_pdrop|_eps|epsilon|rope_theta|initializer|_std|_coef|_init|use_cache"
     r"|scaling|return_|output_hidden|output_attentions|chunk_size_feed|problem_type|transformers_version|architectures"
@@ -71,15 +74,43 @@ WORDS: dict[str, list[Any]] = {
     "pooling_type": ["mean", "max"],
     "weight_mode": ["single", "fused"],
 }
-KINDS = ["full_attention", "sliding_attention", "linear_attention", "chunked_attention", "attention", "mamba", "mamba2", "conv", "recurrent", "moe", "mlp", "dense", "sparse", "hybrid", "global", "local", "kda", "gdn", "lightning", "hash_moe", "compressed_sparse_attention", "heavily_compressed_attention", "minimax_m3_sparse", "block_sparse_attention", "shared", "full", "cross_attention"]
+KINDS = [
+    "full_attention",
+    "sliding_attention",
+    "linear_attention",
+    "chunked_attention",
+    "attention",
+    "mamba",
+    "mamba2",
+    "conv",
+    "recurrent",
+    "moe",
+    "mlp",
+    "dense",
+    "sparse",
+    "hybrid",
+    "global",
+    "local",
+    "kda",
+    "gdn",
+    "lightning",
+    "hash_moe",
+    "compressed_sparse_attention",
+    "heavily_compressed_attention",
+    "minimax_m3_sparse",
+    "block_sparse_attention",
+    "shared",
+    "full",
+    "cross_attention",
+]
 
 
-class TimeLimit(Exception):
+class TimeLimitError(Exception):
     """A build or run took too long."""
 
 
 def alarm(*_: Any) -> None:
-    raise TimeLimit
+    raise TimeLimitError
 
 
 signal.signal(signal.SIGALRM, alarm)
@@ -117,7 +148,9 @@ def sections(config: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 class Family:
     """One model_type while it is being drawn."""
 
-    def __init__(self, model_type: str, base: dict[str, Any] | None = None, seconds: float = 60.0, seed: int = 1) -> None:
+    def __init__(
+        self, model_type: str, base: dict[str, Any] | None = None, seconds: float = 60.0, seed: int = 1
+    ) -> None:
         self.model_type = model_type
         self.seed = seed
         self.class_name = (base or {}).get("architectures", [oracle.main_class(model_type)])[0]
@@ -132,7 +165,11 @@ class Family:
         cls = getattr(transformers, self.class_name)
         text = "".join(
             inspect.getsource(sys.modules[module])
-            for module in {cls.__module__, cls.config_class.__module__, oracle.configuration_auto.CONFIG_MAPPING[model_type].__module__}
+            for module in {
+                cls.__module__,
+                cls.config_class.__module__,
+                oracle.configuration_auto.CONFIG_MAPPING[model_type].__module__,
+            }
         )
         self.kinds = [kind for kind in KINDS if f'"{kind}"' in text]
 
@@ -157,9 +194,10 @@ class Family:
                 model = self.model(fields)
                 oracle.idle_elements(model)
                 unique, _ = oracle.owned(model)
-                text = repr([(name, tuple(p.shape)) for name, p in unique.items()]) + str(oracle.persistent_elements(model))
+                shapes = repr([(name, tuple(p.shape)) for name, p in unique.items()])
+                text = shapes + str(oracle.persistent_elements(model))
                 self.cache[key] = zlib.crc32(text.encode())
-            except TimeLimit:
+            except TimeLimitError:
                 self.cache[key] = None
             except Exception as error:
                 self.last_error = error
@@ -180,7 +218,7 @@ class Family:
                 more = {"decoder_input_ids": ids} if getattr(config, "is_encoder_decoder", False) else {}
                 model(input_ids=ids, **more)
             return True
-        except TimeLimit:
+        except TimeLimitError:
             return False
         except Exception as error:
             self.last_error = error
@@ -246,7 +284,8 @@ class Family:
                 for name in reads.get(path, ()):
                     if name in declared or name in mapped or re.search(SKIP, name):
                         continue
-                    if callable(getattr(type(section), name, None)) or isinstance(getattr(type(section), name, None), property):
+                    own = getattr(type(section), name, None)
+                    if callable(own) or isinstance(own, property):
                         continue
                     found.add(name)
                 self.undeclared[path] = found - COMMON_READS
@@ -351,7 +390,9 @@ class Family:
                         break
         return fields
 
-    def one_by_one(self, fields: dict[str, Any], changes: dict[Path, Any], rng: random.Random, run: bool = True) -> dict[str, Any]:
+    def one_by_one(
+        self, fields: dict[str, Any], changes: dict[Path, Any], rng: random.Random, run: bool = True
+    ) -> dict[str, Any]:
         """Apply what can be applied, first by kind, then alone."""
         groups = [WIDTH + "|" + HEADS + "|" + KV + "|" + HEAD_DIM, DEPTH, EXPERTS + "|" + TOP_K]
         left = dict(changes)
@@ -372,7 +413,7 @@ class Family:
 
     # -- audit -------------------------------------------------------------------------------------------------------
 
-    def others(self, path: Path, value: Any, depth: int) -> list[Any]:
+    def others(self, path: Path, value: Any) -> list[Any]:
         """Other values to try for one key."""
         name = path[-1]
         if name in WORDS:
@@ -386,10 +427,10 @@ class Family:
         if value is None:
             return [24, 1, True, [1, 2]]
         if isinstance(value, (list, tuple)):
-            return self.other_lists(list(value), depth)
+            return self.other_lists(list(value))
         return []
 
-    def other_lists(self, value: list[Any], depth: int) -> list[Any]:
+    def other_lists(self, value: list[Any]) -> list[Any]:
         """Other values for a list: other layer kinds, other layer numbers."""
         if value and all(isinstance(item, str) for item in value):
             return [[kind] * len(value) for kind in dict.fromkeys([*sorted(set(value)), *self.kinds])]
@@ -404,13 +445,12 @@ class Family:
         old = self.signature(fields)
         found: dict[Path, list[Any]] = {}
         leaves = self.leaves(fields)
-        depth = max([v for p, v in leaves.items() if re.search(DEPTH, p[-1]) and is_int(v)] or [4])
         for path, value in leaves.items():
             if self.late():
                 self.complete = False
                 break
             good: list[Any] = []
-            for other in self.others(path, value, depth):
+            for other in self.others(path, value):
                 new = self.signature(self.with_changes(fields, {path: other}))
                 if new is not None and new != old:
                     good.append(other)
@@ -497,7 +537,8 @@ class Family:
 
     def pick_list(self, values: list[Any], value: Any, length: int, rng: random.Random) -> Any:
         """A list of layer kinds, of layer numbers, or of sizes."""
-        words = sorted({item for option in values if isinstance(option, list) for item in option if isinstance(item, str)})
+        lists = [option for option in values if isinstance(option, list)]
+        words = sorted({item for option in lists for item in option if isinstance(item, str)})
         if words:
             if isinstance(value, (list, tuple)):
                 words = sorted({*words, *value})
@@ -531,7 +572,14 @@ def entry(config: dict[str, Any]) -> str:
 
     flow = yaml.safe_dump(config, default_flow_style=True, sort_keys=False, width=10**6).strip()
     pairs = flow.replace(": ", ":\N{NO-BREAK SPACE}")
-    lines = textwrap.wrap(pairs, 110, initial_indent="  - ", subsequent_indent="     ", break_on_hyphens=False, break_long_words=False)
+    lines = textwrap.wrap(
+        pairs,
+        110,
+        initial_indent="  - ",
+        subsequent_indent="     ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 

@@ -100,11 +100,11 @@ def mutate(config: dict[str, Any], rng: random.Random) -> None:
 
 def reconcile(config: dict[str, Any]) -> None:
     """Repair in place what some families insist on."""
-    if is_int(config.get("pad_token_id")) and config["pad_token_id"] >= config["vocab_size"]:
+    if is_int(config.get("pad_token_id")) and config["pad_token_id"] >= config.get("vocab_size", 0):
         config["pad_token_id"] = 0  # phi3
-    if "attention_types" in config:
+    if "attention_types" in config and "num_layers" in config:
         config["attention_types"] = [[["global"], config["num_layers"]]]  # gpt_neo
-    if "n_groups" in config:
+    if {"n_groups", "expand", "head_dim", "num_heads"} <= set(config):
         config["num_heads"] = config["hidden_size"] * config["expand"] // config["head_dim"]  # mamba2
 
 

@@ -45,6 +45,7 @@ MAIN_CLASSES = {
     "gemma3": "Gemma3ForConditionalGeneration",
     "marian": "MarianMTModel",
     "mbart": "MBartForConditionalGeneration",
+    "mllama_text_model": "MllamaForCausalLM",
     "musicgen": "MusicgenForConditionalGeneration",
     "musicgen_melody": "MusicgenMelodyForConditionalGeneration",
     "mvp": "MvpForConditionalGeneration",
@@ -230,7 +231,8 @@ TOWERS = {
 """What the path of a tower's layers looks like."""
 
 LAYER_LISTS = (
-    *("layers", "layer", "h", "blocks", "block", "layer_groups", "albert_layer_groups", "self_attends"),
+    *("layers", "layer", "h", "blocks", "block", "conformer", "encoders"),
+    *("layer_groups", "albert_layer_groups", "self_attends"),
     *("attentions", "ffns", "layer_norm1", "layer_norm2", "H_layers", "L_layers", "h_layers", "l_layers"),
     *("H_module", "L_module"),
 )

@@ -1,0 +1,109 @@
+"""DeBERTa: attention to content and relative position apart."""
+
+from __future__ import annotations
+
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.encoder_sizes import CLASSIFIED, ENCODER, ONLY_ENCODER
+from paramcalc.families.heads import dense, encoder_heads, labels
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import embeddings, encoder_layer, equal_heads, layer_norm, mha, projected
+from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Param, Run, block, stack
+
+DEBERTA = (
+    ENCODER
+    | dict(type_vocab_size=0, relative_attention=False, max_relative_positions=None)
+    | dict(position_biased_input=True, pos_att_type=None, embedding_size=None, pooler_hidden_size=None)
+    | dict(legacy=True)
+)
+
+
+@family(
+    "deberta", "DebertaForMaskedLM", defaults=DEBERTA | dict(vocab_size=50265, talking_head=False), fixed=ONLY_ENCODER
+)
+def deberta(c: Config) -> Block:
+    """BERT with attention to content and relative position apart (DebertaForMaskedLM, 2006.03654)."""
+    d, h, words = c.hidden_size, c.num_attention_heads, position_words(c)
+    mixing, talking = Linear(d_in=h, d_out=h), c.raw("talking_head")  # any value but a false one counts as true
+    positions = block(
+        pos_proj=Linear(d_in=d, d_out=d) if "c2p" in words else None,
+        pos_q_proj=Linear(d_in=d, d_out=d, bias=True) if "p2c" in words else None,
+        logits_mixing=mixing if talking else None,
+        weights_mixing=mixing if talking else None,
+    )
+    attn = mha(c, inner=positions if positions.items else None).but(k_bias=False)
+    rows = if_positive(c, "max_relative_positions") or c.max_position_embeddings
+    relative = Embedding(rows=2 * rows, width=d) if c.relative_attention else None
+    return deberta_encoder(c, encoder_layer(c, attn=attn), relative)
+
+
+@family(
+    "deberta-v2",
+    "DebertaV2ForMaskedLM",
+    defaults=DEBERTA
+    | dict(vocab_size=128100, hidden_size=1536, intermediate_size=6144, num_hidden_layers=24)
+    | dict(num_attention_heads=24, attention_head_size=None, share_att_key=False, position_buckets=None)
+    | dict(norm_rel_ebd="none", conv_kernel_size=0, conv_groups=1),
+    fixed=ONLY_ENCODER,
+)
+def deberta_v2(c: Config) -> Block:
+    """DeBERTa with buckets, shared position keys and a convolution beside the first layer (DebertaV2ForMaskedLM)."""
+    d, words = c.hidden_size, [] if c.share_att_key else position_words(c)
+    d_h = c.attention_head_size or equal_heads(c)
+    proj = Linear(d_in=d, d_out=c.num_attention_heads * d_h, bias=True)
+    positions = block(pos_k_proj=proj if "c2p" in words else None, pos_q_proj=proj if "p2c" in words else None)
+    attn = mha(c, inner=positions if positions.items else None).but(head_dim=d_h, out_in=d)
+    size = if_positive(c, "position_buckets") or if_positive(c, "max_relative_positions") or c.max_position_embeddings
+    relative = Embedding(rows=2 * size, width=d) if c.relative_attention else None
+    normed = "layer_norm" in [word.strip() for word in c.norm_rel_ebd.lower().split("|")]
+    conv = None
+    if c.conv_kernel_size:
+        c.require(d % c.conv_groups == 0, f"hidden_size ({d}) is not divisible by conv_groups ({c.conv_groups})")
+        per_group = d if c.conv_groups == 1 else d // c.conv_groups
+        conv = block(conv=Conv1d(channels=d, kernel=c.conv_kernel_size, per_group=per_group), norm=layer_norm(c))
+    return deberta_encoder(c, encoder_layer(c, attn=attn), relative, layer_norm(c) if normed else None, conv)
+
+
+def deberta_encoder(
+    c: Config, layer: Block, relative: Component | None, norm: Component | None = None, conv: Component | None = None
+) -> Block:
+    """Embeddings without or with absolute positions, the layers with their relative ones, BERT's or DeBERTa's head."""
+    d, width = c.hidden_size, c.embedding_size or c.hidden_size
+    rows = None if c.position_biased_input else 0
+    tables = embeddings(c, width, rows=rows, norm=False) | (projected(c, width, bias=False) if width != d else {})
+    own = block(transform=dense(c, d), norm=layer_norm(c), bias=Param(shape=(c.vocab_size,), category="head"))
+    heads = encoder_heads(c, width, lm_head=None if c.legacy else own, pooled=())
+    if c.head in CLASSIFIED:
+        pooled = c.pooler_hidden_size or d
+        outputs = 1 if c.head == "multiple_choice" else labels(c)
+        heads = {
+            "pooler": Linear(d_in=pooled, d_out=pooled, bias=True, category="head"),
+            "classifier": dense(c, outputs),
+        }
+    return block(
+        **tables,
+        embed_norm=layer_norm(c),
+        relative_positions=relative,
+        relative_norm=norm,
+        conv=conv,
+        layers=stack("encoder", Run(c.num_hidden_layers, layer)),
+        **heads,
+    )
+
+
+def position_words(c: Config) -> list[str]:
+    """What attends to what: c2p, p2c; a list, or words joined by a bar. Without relative attention nothing does."""
+    stated = c.raw("pos_att_type") or []
+    words = [word.strip() for word in stated.lower().split("|")] if isinstance(stated, str) else list(stated)
+    c.require(set(words) <= {"c2p", "p2c", "p2p", ""}, f"pos_att_type {stated!r} is not known", "known: c2p, p2c")
+    return words if c.relative_attention else []
+
+
+def if_positive(c: Config, name: str) -> int | None:
+    """A size, or None where the file says nothing, or less than one."""
+    value = c.raw(name)
+    return (
+        None
+        if value is None or (type(value) is int and value < 1)
+        else named(name, c.whole(name, value), origin=c.key(name))
+    )

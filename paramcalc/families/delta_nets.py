@@ -1,0 +1,136 @@
+"""Gated DeltaNets in most layers, attention in a few: Qwen3-Next, Qwen3.5, OLMo Hybrid."""
+
+from __future__ import annotations
+
+from paramcalc.components import GatedDeltaNet
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.mixers import delta_net
+from paramcalc.families.normed import normed, normed_at_once
+from paramcalc.families.patterns import every, mixers, stepped
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import (
+    DENSE,
+    FULL,
+    LINEAR,
+    SPARSE,
+    causal_lm,
+    glu,
+    head_dim,
+    interleaved,
+    moe,
+    norms_after,
+    pre_norm,
+    rms,
+    sizes,
+)
+from paramcalc.spec import Block, Component, Linear, Mtp
+
+QWEN3_5 = (
+    sizes(248320, 4096, None, 32, 16, 4, 256, attention_bias=False, layer_types=None)
+    | dict(full_attention_interval=4, linear_conv_kernel_dim=4, linear_key_head_dim=128, linear_value_head_dim=128)
+    | dict(linear_num_key_heads=16, linear_num_value_heads=32)
+)
+QWEN3_5_MOE = (
+    QWEN3_5
+    | dict(hidden_size=2048, num_hidden_layers=40, num_key_value_heads=2, num_experts=256, num_experts_per_tok=8)
+    | dict(moe_intermediate_size=512, shared_expert_intermediate_size=512)
+)
+QWEN_MTP = dict(mtp_num_hidden_layers=None, mtp_use_dedicated_embeddings=False)
+# In published files; the class has its gates, and experts in every layer or none, whatever they say.
+QWEN_UNUSED = ["attn_output_gate", "mlp_only_layers"]
+
+
+def qwen_mixers(c: Config) -> tuple[dict[str, Component], list[str]]:
+    """Attention with a gate on every channel, the gated delta rule, and which layer has which."""
+    bias = c.attention_bias
+    gate = Linear(d_in=c.hidden_size, d_out=c.num_attention_heads * head_dim(c), bias=bias)
+    attn = normed(c, bias=bias, inner=gate)
+    default = every(c.full_attention_interval, FULL, otherwise=LINEAR, layers=c.num_hidden_layers)
+    return {FULL: attn, LINEAR: delta_net(c)}, mixers(c, default)
+
+
+def gated_experts(c: Config) -> Component:
+    """Routed experts beside a shared one with a gate."""
+    shared = c.shared_expert_intermediate_size
+    return moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared, shared_gate=True)
+
+
+@family(
+    "qwen3_next",
+    "Qwen3NextForCausalLM",
+    defaults=QWEN3_5_MOE
+    | dict(vocab_size=151936, intermediate_size=5632, num_hidden_layers=48, num_experts=512, num_experts_per_tok=10)
+    | dict(decoder_sparse_step=1, mlp_only_layers=None),
+)
+def qwen3_next(c: Config) -> Block:
+    """Three gated DeltaNets to each gated attention; experts in the sparse layers (Qwen3NextForCausalLM)."""
+    layers = interleaved(c, *qwen_mixers(c), {DENSE: glu(c), SPARSE: gated_experts(c)}, stepped(c))
+    return causal_lm(c, layers, norm=rms(c))
+
+
+def qwen3_5_lm(c: Config, ffn: Component) -> Block:
+    """Qwen3-Next's mixers with one kind of FFN, and the module for multi-token prediction that is shipped beside."""
+    mixer, words = qwen_mixers(c)
+    layers = {word: pre_norm(rms(c), part, ffn) for word, part in mixer.items()}
+    extra = c.mtp_num_hidden_layers or 0
+    if c.mtp_use_dedicated_embeddings:
+        c.doubts.append(f"{c.family}: the embeddings of the multi-token-prediction module are not counted with it")
+    mtp = Mtp(
+        count=min(extra, 1),
+        items={
+            "embed_norm": rms(c),
+            "hidden_norm": rms(c),
+            "proj": Linear(d_in=2 * c.hidden_size, d_out=c.hidden_size, category="other"),
+            **{f"layer_{i}": layers[FULL] for i in range(extra)},
+            "norm": rms(c),
+        },
+    )
+    return causal_lm(c, [layers[word] for word in words], norm=rms(c), mtp=mtp)
+
+
+@family(
+    "qwen3_5_text",
+    "Qwen3_5ForCausalLM",
+    defaults=QWEN3_5 | QWEN_MTP | dict(intermediate_size=12288),
+    unused=QWEN_UNUSED,
+)
+def qwen3_5_text(c: Config) -> Block:
+    """Qwen3-Next's mixers with a plain gated FFN in every layer (Qwen3_5ForCausalLM)."""
+    return qwen3_5_lm(c, glu(c))
+
+
+@family("qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", defaults=QWEN3_5_MOE | QWEN_MTP, unused=QWEN_UNUSED)
+def qwen3_5_moe_text(c: Config) -> Block:
+    """Qwen3-Next with experts in every layer (Qwen3_5MoeForCausalLM)."""
+    return qwen3_5_lm(c, gated_experts(c))
+
+
+@family(
+    "olmo_hybrid",
+    "OlmoHybridForCausalLM",
+    defaults=sizes(100352, 3840, 11008, 32, 30, layer_types=None, attention_bias=False, linear_num_key_heads=None)
+    | dict(linear_num_value_heads=None, linear_key_head_dim=None, linear_value_head_dim=None)
+    | dict(linear_conv_kernel_dim=4),
+)
+def olmo_hybrid(c: Config) -> Block:
+    """OLMo 2's attention with norms behind, after three gated DeltaNets with norms before (OlmoHybridForCausalLM)."""
+    key_heads = c.linear_num_key_heads or c.num_attention_heads
+    derived = named("d_k", int(0.75 * c.hidden_size / key_heads), origin="3/4 d / heads, rounded down")
+    key_dim = c.linear_key_head_dim or derived
+    delta = GatedDeltaNet(
+        width=c.hidden_size,
+        key_heads=key_heads,
+        value_heads=c.linear_num_value_heads or c.num_attention_heads,
+        key_dim=key_dim,
+        value_dim=c.linear_value_head_dim or 2 * key_dim,
+        kernel=c.linear_conv_kernel_dim,
+    )
+    layers = {
+        FULL: norms_after(rms(c), normed_at_once(c, bias=c.attention_bias), glu(c)),
+        LINEAR: pre_norm(rms(c), delta, glu(c)),
+    }
+    default = every(4, FULL, otherwise=LINEAR, layers=c.num_hidden_layers)
+    words = mixers(c, default if FULL in default else [*default[:-1], FULL])
+    c.require(set(words) == {FULL, LINEAR}, "layer_types needs layers of both kinds")
+    return causal_lm(c, [layers[word] for word in words], norm=rms(c))

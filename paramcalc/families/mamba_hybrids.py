@@ -1,0 +1,218 @@
+"""Mamba in most layers, attention in a few, side by side or in turn."""
+
+from __future__ import annotations
+
+from paramcalc.components import Mamba2, Mlp, Moe
+from paramcalc.config import Config
+from paramcalc.families.mixers import mamba
+from paramcalc.families.mtp import unbuilt_mtp
+from paramcalc.families.patterns import mixers
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import FULL, LINEAR, causal_lm, glu, gqa, moe, pre_norm, rms, sizes
+from paramcalc.spec import Block, Component, Linear, Run, block
+
+
+@family(
+    "jamba",
+    "JambaForCausalLM",
+    names=dict(num_local_experts="num_experts"),
+    defaults=sizes(65536, 4096, 14336, 32, 32, 8, num_experts=16, num_experts_per_tok=2, expert_layer_period=2)
+    | dict(expert_layer_offset=1, attn_layer_period=8, attn_layer_offset=4, mamba_d_state=16, mamba_d_conv=4)
+    | dict(mamba_expand=2, mamba_dt_rank="auto", mamba_conv_bias=True, mamba_proj_bias=False),
+)
+def jamba(c: Config) -> Block:
+    """Mamba with attention in every eighth layer, experts in every second (JambaForCausalLM)."""
+    for kind in ("attn", "expert"):
+        period, offset = f"{kind}_layer_period", f"{kind}_layer_offset"
+        c.require(getattr(c, offset) < getattr(c, period), f"{offset} must be smaller than {period}")
+    attn: Component = gqa(c)
+    ssm = mamba(
+        c,
+        inner=c.mamba_expand * c.hidden_size,
+        state=c.mamba_d_state,
+        kernel=c.mamba_d_conv,
+        dt_rank="mamba_dt_rank",
+        bias=c.mamba_proj_bias,
+        conv_bias=c.mamba_conv_bias,
+        inner_norms=True,
+    )
+    dense = glu(c)
+    sparse: Component = moe(c, c.intermediate_size, experts=c.num_experts) if c.num_experts > 1 else dense
+
+    def layer(i: int) -> tuple[bool, bool]:
+        is_attention = i % c.attn_layer_period == c.attn_layer_offset
+        return is_attention, i % c.expert_layer_period == c.expert_layer_offset
+
+    layers = {
+        (a, e): pre_norm(rms(c), attn if a else ssm, sparse if e else dense)
+        for a in (True, False)
+        for e in (True, False)
+    }
+    return causal_lm(c, [layers[layer(i)] for i in range(c.num_hidden_layers)], norm=rms(c))
+
+
+BAMBA = (
+    sizes(128000, 4096, 14336, 32, 32, 8, attention_bias=False, mlp_bias=False, mamba_n_heads=128)
+    | dict(mamba_d_head=None, mamba_n_groups=1, mamba_d_state=256, mamba_d_conv=4, mamba_expand=2)
+    | dict(mamba_conv_bias=True, mamba_proj_bias=False)
+)
+
+
+def mamba2(c: Config, *, inner: int | None = None, out_bias: bool | None = None, gated_norm: bool = True) -> Mamba2:
+    """Mamba-2 from the mamba_ fields; its heads cut `inner`, by default mamba_expand times the width."""
+    inner = c.mamba_expand * c.hidden_size if inner is None else inner
+    heads, stated = c.mamba_n_heads, c.raw("mamba_d_head")
+    channels = inner // heads if stated in (None, "auto") else c.whole("mamba_d_head", stated)
+    c.require(heads * channels == inner, f"mamba_n_heads x mamba_d_head ({heads} x {channels}) is not {inner}")
+    return Mamba2(
+        width=c.hidden_size,
+        inner=inner,
+        heads=heads,
+        head_dim=channels,
+        state=c.mamba_d_state,
+        groups=c.mamba_n_groups,
+        kernel=c.mamba_d_conv,
+        conv_bias=c.mamba_conv_bias,
+        bias=c.mamba_proj_bias,
+        out_bias=c.mamba_proj_bias if out_bias is None else out_bias,
+        gated_norm=gated_norm,
+    )
+
+
+@family(
+    "bamba",
+    "BambaForCausalLM",
+    defaults=BAMBA | dict(attn_layer_indices=None),
+    nullable=["num_key_value_heads"],
+    unused=["attn_rotary_emb"],  # channels with rotary positions
+)
+def bamba(c: Config) -> Block:
+    """Mamba-2 with attention in the layers that attn_layer_indices lists, each with an FFN (BambaForCausalLM)."""
+    bias, chosen, ffn = c.attention_bias, set(c.numbers("attn_layer_indices")), glu(c, bias=c.mlp_bias)
+    attn, ssm = pre_norm(rms(c), gqa(c, qkv_bias=bias, out_bias=bias), ffn), pre_norm(rms(c), mamba2(c), ffn)
+    return causal_lm(c, [attn if i in chosen else ssm for i in range(c.num_hidden_layers)], norm=rms(c))
+
+
+@family(
+    "falcon_h1",
+    "FalconH1ForCausalLM",
+    defaults=BAMBA | dict(mamba_d_ssm=1024, mamba_rms_norm=False, projectors_bias=False),
+    nullable=["mamba_d_ssm", "num_key_value_heads"],
+    unused=["mamba_use_mlp", "mlp_expansion_factor"],  # stand in published files
+)
+def falcon_h1(c: Config) -> Block:
+    """Mamba-2 and attention side by side behind one norm in every layer, then an FFN (FalconH1ForCausalLM)."""
+    bias = c.attention_bias
+    layer = block(
+        input_norm=rms(c),
+        mixer=mamba2(c, inner=c.mamba_d_ssm, out_bias=c.projectors_bias, gated_norm=c.mamba_rms_norm),
+        attn=gqa(c, qkv_bias=bias, out_bias=bias),
+        post_norm=rms(c),
+        ffn=glu(c, bias=c.mlp_bias),
+    )
+    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
+
+
+@family(
+    "granitemoehybrid",
+    "GraniteMoeHybridForCausalLM",
+    names=dict(layers_block_type="layer_types"),
+    defaults={field: value for field, value in BAMBA.items() if field != "mlp_bias"}
+    | dict(vocab_size=32000, intermediate_size=11008, num_key_value_heads=None, num_local_experts=8)
+    | dict(num_experts_per_tok=2, shared_intermediate_size=1024, layer_types=None),
+    unused=["normalization_function"],  # named in published files, fixed in the class
+)
+def granitemoehybrid(c: Config) -> Block:
+    """Granite with Mamba-2 in most layers, and routed experts beside a shared MLP (GraniteMoeHybridForCausalLM)."""
+    bias, shared = c.attention_bias, c.shared_intermediate_size
+    ffn: Component = glu(c, shared)
+    if c.num_local_experts:
+        ffn = moe(c, c.intermediate_size, experts=c.num_local_experts, shared=shared)
+    layers = {
+        FULL: pre_norm(rms(c), gqa(c, qkv_bias=bias, out_bias=bias), ffn),
+        LINEAR: pre_norm(rms(c), mamba2(c), ffn),
+    }
+    return causal_lm(c, [layers[word] for word in mixers(c, [LINEAR] * c.num_hidden_layers)], norm=rms(c))
+
+
+NEMOTRON_LETTERS = {"M": LINEAR, "E": "moe", "*": FULL, "-": "mlp"}
+
+
+@family(
+    "nemotron_h",
+    "NemotronHForCausalLM",
+    names=dict(
+        layer_types="layers_block_type",
+        num_local_experts="n_routed_experts",
+        mamba_n_groups="n_groups",  # other spellings of checkpoints
+        mamba_d_conv="conv_kernel",
+        mamba_conv_bias="use_conv_bias",
+    ),
+    fixed=dict(tie_word_embeddings=False),  # the class does not tie, whatever the file says
+    defaults=dict(vocab_size=131072, hidden_size=4096, layer_types=None, hybrid_override_pattern="ME*-")
+    | dict(num_attention_heads=32, num_key_value_heads=8, head_dim=128, intermediate_size=21504, mlp_bias=False)
+    | dict(ssm_state_size=128, mamba_num_heads=128, mamba_head_dim=64, n_groups=8, conv_kernel=4)
+    | dict(use_conv_bias=True, use_bias=False, num_local_experts=8, num_experts_per_tok=2)
+    | dict(moe_intermediate_size=7688, moe_shared_expert_intermediate_size=7688, moe_latent_size=None),
+    nullable=["num_key_value_heads"],
+    unused=[
+        "num_hidden_layers",  # the list of layers decides the depth
+        "attention_bias",  # attention has none
+        "mamba_proj_bias",  # use_bias instead
+        "expand",  # heads and their channels decide
+        "n_shared_experts",  # one, of the stated width
+        "mtp_layers_block_type",
+        "mtp_hybrid_override_pattern",
+    ],
+)
+def nemotron_h(c: Config) -> Block:
+    """One mixer in each layer: Mamba-2, attention, a plain FFN, or experts in a latent (NemotronHForCausalLM)."""
+    mixer: dict[str, Component] = {
+        LINEAR: Mamba2(
+            width=c.hidden_size,
+            inner=c.mamba_num_heads * c.mamba_head_dim,
+            heads=c.mamba_num_heads,
+            head_dim=c.mamba_head_dim,
+            state=c.ssm_state_size,
+            groups=c.n_groups,
+            kernel=c.conv_kernel,
+            conv_bias=c.use_conv_bias,
+            bias=c.use_bias,
+            out_bias=c.use_bias,
+        ),
+        FULL: gqa(c),
+        "mlp": Mlp(width=c.hidden_size, hidden=c.intermediate_size, gated=False, bias=c.mlp_bias),
+        "moe": nemotron_experts(c),
+    }
+    unbuilt_mtp(c)
+    return causal_lm(c, [block(norm=rms(c), mixer=mixer[word]) for word in nemotron_words(c)], norm=rms(c))
+
+
+def nemotron_words(c: Config) -> list[str]:
+    """The word for each layer: from the list, else from the letters of older files; by default four layers."""
+    letters = c.hybrid_override_pattern
+    unknown = sorted(set(letters) - set(NEMOTRON_LETTERS))
+    c.require(not unknown, f"hybrid_override_pattern has the unknown letters {unknown}", "known: M E * -")
+    default = [NEMOTRON_LETTERS[letter] for letter in letters]
+    return mixers(c, default, tuple(NEMOTRON_LETTERS.values()), any_length=True)
+
+
+def nemotron_experts(c: Config) -> Component:
+    """Experts of two matrices beside a shared one, in a latent of moe_latent_size channels where that is stated."""
+    d, latent, bias = c.hidden_size, c.moe_latent_size, c.mlp_bias
+    shared = c.moe_shared_expert_intermediate_size
+    experts = Moe(
+        width=d,
+        expert=Mlp(width=latent or d, hidden=c.moe_intermediate_size, gated=False),
+        experts=c.num_local_experts,
+        top_k=c.num_experts_per_tok,
+        router_correction=True,
+        shared=Mlp(width=d, hidden=shared, gated=False, bias=bias, category="shared_experts"),
+    )
+    if latent is None:
+        return experts
+    return block(
+        latent_in=Linear(d_in=d, d_out=latent, bias=bias, category="other"),
+        moe=experts,
+        latent_out=Linear(d_in=latent, d_out=d, bias=bias, category="other"),
+    )

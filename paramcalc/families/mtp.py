@@ -1,0 +1,30 @@
+"""Multi-token prediction: modules that checkpoints ship and reference classes do not build."""
+
+from __future__ import annotations
+
+from paramcalc.config import Config
+from paramcalc.families.skeletons import rms
+from paramcalc.spec import Component, Embedding, Linear, Mtp
+
+
+def mtp_modules(c: Config, layer: Component) -> Mtp:
+    """DeepSeek-V3's modules for multi-token prediction: shipped with the model, not built by its class."""
+    d = c.hidden_size
+    return Mtp(
+        count=c.num_mtp_layers or 0,
+        items={
+            "embed_tokens": Embedding(rows=c.vocab_size, width=d, tied_to="embed_tokens"),
+            "embed_norm": rms(c),
+            "hidden_norm": rms(c),
+            "proj": Linear(d_in=2 * d, d_out=d, category="other"),
+            "layer": layer,
+            "norm": rms(c),
+            "lm_head": Linear(d_in=d, d_out=c.vocab_size, tied_to="lm_head", category="head"),
+        },
+    )
+
+
+def unbuilt_mtp(c: Config, key: str = "num_nextn_predict_layers") -> None:
+    """Say that the file speaks of multi-token prediction, whose modules neither the class nor this count builds."""
+    if c.raw(key):
+        c.notes.append(f"{c.family}: {key} is {c.raw(key)}; {c.architecture} does not build these modules: not counted")

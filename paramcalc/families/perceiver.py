@@ -1,0 +1,94 @@
+"""Perceiver: latents that read an input once and then attend to themselves."""
+
+from __future__ import annotations
+
+from paramcalc.components import Attention, Mlp
+from paramcalc.config import Config
+from paramcalc.families.heads import labels, unknown_head
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import biased
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
+
+
+@family(
+    "perceiver",
+    "PerceiverForMaskedLM",
+    defaults=dict(vocab_size=262, num_latents=256, d_latents=1280, d_model=768, num_blocks=1)
+    | dict(num_self_attends_per_block=26, num_self_attention_heads=8, num_cross_attention_heads=8, qk_channels=None)
+    | dict(v_channels=None, cross_attention_shape_for_attention="kv", self_attention_widening_factor=1)
+    | dict(cross_attention_widening_factor=1, max_position_embeddings=2048),
+    # Of the classes for images, flow and video, which are not counted.
+    unused=[
+        "_label_trainable_num_channels",
+        "audio_samples_per_frame",
+        "image_size",
+        "num_frames",
+        "output_num_channels",
+        "output_shape",
+        "samples_per_patch",
+        "train_size",
+        "use_query_residual",
+    ],
+)
+def perceiver(c: Config) -> Block:
+    """Latents that read bytes once and then attend to themselves many times (PerceiverForMaskedLM, 2107.14795)."""
+    d, width, rows = c.d_latents, c.d_model, c.max_position_embeddings
+    by_query = c.cross_attention_shape_for_attention
+    c.require(by_query in ("q", "kv"), f"cross_attention_shape_for_attention {by_query!r} is not known", "q or kv")
+    qk = c.qk_channels or (d if by_query == "q" else width)
+    read = perceiver_layer(c, d, width, qk=qk, v=c.v_channels or qk, heads=c.num_cross_attention_heads)
+    qk = c.qk_channels or d
+    think = perceiver_layer(c, d, None, qk=qk, v=c.v_channels or qk, heads=c.num_self_attention_heads)
+    text: dict[str, Component] = {
+        "embed_tokens": Embedding(rows=c.vocab_size, width=width),
+        "positions": Embedding(rows=rows, width=width),
+    }
+    return block(
+        **({} if c.head == "none" else text),
+        latents=Param(shape=(c.num_latents, d), category="embedding"),
+        read=read,
+        layers=stack("encoder", Run(c.num_self_attends_per_block, think, passes=c.num_blocks)),
+        **perceiver_head(c),
+    )
+
+
+def perceiver_layer(
+    c: Config, width: int, source: int | None, *, qk: int, v: int, heads: int, widening: int | None = None
+) -> Block:
+    """Norm, attention to a source of another width or to itself, norm, FFN."""
+    c.require(qk % heads == 0 == v % heads, f"{qk} and {v} channels are not divisible by {heads} heads")
+    factor = c.self_attention_widening_factor if source is None else c.cross_attention_widening_factor
+    attn = biased(
+        Attention(
+            width=width,
+            heads=heads,
+            kv_heads=heads,
+            head_dim=qk // heads,
+            value_dim=v // heads,
+            kv_width=source,
+            out_width=width if source else v,
+            source="self" if source is None else "cross",
+        )
+    )
+    norm = Norm(width=width, bias=True)
+    ffn = Mlp(width=width, hidden=(widening or factor) * width, gated=False, bias=True)
+    source_norm = None if source is None else Norm(width=source, bias=True)
+    return block(input_norm=norm, source_norm=source_norm, attn=attn, post_norm=norm, ffn=ffn)
+
+
+def perceiver_head(c: Config) -> dict[str, Component]:
+    """Queries, one for each byte or one for the text, that read the latents."""
+    d, width, rows = c.d_latents, c.d_model, c.max_position_embeddings
+    match c.head:
+        case "masked_lm":
+            queries = Param(shape=(rows, width), category="embedding")
+            decode = perceiver_layer(c, width, d, qk=256, v=width, heads=8, widening=1)
+            return {"queries": queries, "decode": decode, "byte_bias": Param(shape=(c.vocab_size,), category="head")}
+        case "sequence_classification":
+            queries = Param(shape=(1, d), category="embedding")
+            decode = perceiver_layer(c, d, d, qk=d, v=d, heads=1, widening=1)
+            final = Linear(d_in=d, d_out=labels(c), bias=True, category="head")
+            return {"queries": queries, "decode": decode, "classifier": final}
+        case "none":
+            return {}
+    raise unknown_head(c)

@@ -1,0 +1,66 @@
+"""Encoders for proteins."""
+
+from __future__ import annotations
+
+from paramcalc.config import Config
+from paramcalc.families.encoder_sizes import SIZES
+from paramcalc.families.heads import encoder_heads, masked_lm_head
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import (
+    embeddings,
+    encoder,
+    encoder_layer,
+    equal_heads,
+    glu,
+    gqa,
+    layer_norm,
+    pre_norm,
+    rms,
+    sizes,
+)
+from paramcalc.spec import Block, Embedding, Linear, Param
+
+
+@family(
+    "esm",
+    "EsmForMaskedLM",
+    defaults=SIZES
+    | dict(vocab_size=None, max_position_embeddings=1026, position_embedding_type="absolute")
+    | dict(emb_layer_norm_before=False, head_dim=None, is_decoder=False, add_cross_attention=False),
+    # How masked tokens are scaled; the folding model is another class.
+    unused=["esmfold_config", "is_folding_model", "token_dropout", "vocab_list"],
+)
+def esm(c: Config) -> Block:
+    """Pre-norm encoder for proteins that can tell contacts from its attention maps (EsmForMaskedLM)."""
+    if c.vocab_size is None:
+        raise c.missing("vocab_size")
+    d, kind = c.hidden_size, c.position_embedding_type  # the class gives any other kind no positions at all
+    before = embeddings(c, d, rows=None if kind == "absolute" else 0, types=False, norm=c.emb_layer_norm_before)
+    if kind == "rotary":
+        before["rotary"] = Param(shape=(((c.head_dim or equal_heads(c)) + 1) // 2,), buffer=True)
+    contacts = Linear(d_in=c.num_hidden_layers * c.num_attention_heads, d_out=1, bias=True, category="head")
+    head = masked_lm_head(c, d, spare_bias=False)
+    heads = encoder_heads(c, d, lm_head=head, pooled=("none",), transformed=("sequence_classification",))
+    return encoder(c, before, encoder_layer(c, norm_first=True), heads, norm=layer_norm(c), contacts=contacts)
+
+
+@family(
+    "esmc",
+    "EsmcForMaskedLM",
+    defaults=sizes(64, 2560, 6912, 80, 40, tie_word_embeddings=False, attention_bias=False, mlp_bias=False),
+)
+def esmc(c: Config) -> Block:
+    """Llama's layer with LayerNorms and QK norms over all heads, for proteins; never tied (EsmcForMaskedLM)."""
+    d, h = c.hidden_size, c.num_attention_heads
+    c.require((c.num_key_value_heads or h) == h, "num_key_value_heads must equal num_attention_heads")
+    equal_heads(c)
+    attn = gqa(c, qkv_bias=c.attention_bias, out_bias=c.attention_bias, q_norm=rms(c), k_norm=rms(c))
+    layer = pre_norm(layer_norm(c), attn, glu(c, bias=c.mlp_bias))
+    heads = encoder_heads(
+        c,
+        d,
+        lm_head=masked_lm_head(c, d, spare_bias=False, tied=False),
+        pooled=(),
+        transformed=("sequence_classification",),
+    )
+    return encoder(c, {"embed_tokens": Embedding(rows=c.vocab_size, width=d)}, layer, heads, norm=rms(c))

@@ -1,0 +1,103 @@
+"""Qwen4: gated DeltaNets and indexed attention between gated residual streams, and hashed n-grams."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+from paramcalc.components import GatedResidual, Indexer
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.latent_parts import INDEXED
+from paramcalc.families.mixers import delta_net
+from paramcalc.families.normed import normed
+from paramcalc.families.patterns import every
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import FULL, LINEAR, causal_lm, moe, sizes
+from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, block
+
+MOST_TABLES = 1000  # finding a prime number for each takes a moment
+QWEN4_INDEX = dict(indexer_n_heads=None, indexer_kv_heads=None, indexer_head_dim=None, indexer_budget=None)
+QWEN4_NGRAMS = dict(ple_layer_ids=None, ple_embed_dim=None, ple_conv_kernel_size=4, ngram_size=3) | dict(
+    heads_per_ngram=8, ngram_vocab_size_base=20000000, make_ngram_vocab_size_divisible_by=128
+)
+
+
+@family(
+    "qwen4_exp_text",
+    "Qwen4ExpForCausalLM",
+    defaults=QWEN4_INDEX
+    | QWEN4_NGRAMS
+    | sizes(248320, 2048, None, 40, 16, 2, 256, attention_bias=False, linear_num_key_heads=16)
+    | dict(linear_num_value_heads=32, linear_key_head_dim=128, linear_value_head_dim=128, linear_conv_kernel_dim=4)
+    | dict(num_experts=512, num_experts_per_tok=10, moe_intermediate_size=512, shared_expert_intermediate_size=512)
+    | dict(hc_count=4, hc_lowrank=320, full_attention_interval=4, layer_types=None),
+    unused=["indexer_compress_ratio", "seed", "split_ngram_parts", "number_of_conv_states", "output_gate_type"],
+)
+def qwen4_exp_text(c: Config) -> Block:
+    """Gated DeltaNets and indexed attention between gated residual streams, hashed n-grams (Qwen4ExpForCausalLM)."""
+    default = every(c.full_attention_interval, INDEXED, otherwise=LINEAR, layers=c.num_hidden_layers)
+    words = [INDEXED if w == FULL else w for w in c.words("layer_types", (LINEAR, INDEXED, FULL)) or default]
+    mixers = {word: delta_net(c) if word == LINEAR else qwen4_attention(c) for word in words}
+    shared, ids = c.shared_expert_intermediate_size, sorted(set(c.numbers("ple_layer_ids")))
+    linear = all(i > 0 and words[i - 1 : i] == [LINEAR] for i in ids)
+    c.require(linear, "ple_layer_ids has a layer that is not a linear one")
+    sparse = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared, shared_gate=True)
+    mix = GatedResidual(width=c.hidden_size, streams=c.hc_count, rank=c.hc_lowrank)
+    layers = {word: block(attn_streams=mix, attn=mixers[word], ffn_streams=mix, ffn=sparse) for word in mixers}
+    stack: list[Component] = [layers[word] for word in words]
+    for i, parts in zip(ids, ngrams(c, len(ids)), strict=True):
+        stack[i - 1] = block(ngrams=parts, **layers[LINEAR].items)
+    return causal_lm(c, stack, norm=mix.but(injects=False))
+
+
+def qwen4_attention(c: Config) -> Component:
+    """Attention with a gate on every channel and an indexer whose queries and one key come from the layer's input."""
+    d, bias, d_i = c.hidden_size, c.attention_bias, c.stated("indexer_head_dim")
+    c.require(c.stated("indexer_kv_heads") == 1, "indexer_kv_heads must be 1")
+    indexer = Indexer(
+        width=d,
+        query_width=d,
+        heads=c.stated("indexer_n_heads"),
+        head_dim=d_i,
+        keep=c.stated("indexer_budget"),
+        weighted=False,
+        q_norm=Norm(width=d_i),
+        k_norm=Norm(width=d_i),
+    )
+    gate = Linear(d_in=d, d_out=c.num_attention_heads * c.head_dim, bias=bias)
+    return normed(c, bias=bias, inner=gate, indexer=indexer)
+
+
+def ngrams(c: Config, count: int) -> list[Block]:
+    """Hashed n-grams of the last tokens for `count` layers: each head has a table, of the next prime number of rows."""
+    heads, width = (c.ngram_size - 1) * c.heads_per_ngram, c.ple_embed_dim or c.hidden_size
+    if not count:
+        return []
+    c.require(heads > 0 and width % heads == 0, f"ple_embed_dim ({width}) is not divisible by {heads} n-gram heads")
+    c.require(count * heads <= MOST_TABLES, f"{count} layers of {heads} n-gram heads cannot be meant")
+    primes, step = primes_from(c.ngram_vocab_size_base, count * heads), c.make_ngram_vocab_size_divisible_by
+    sums = [sum(primes[first : first + heads]) for first in range(0, len(primes), heads)]
+    return [ngram_layer(c, -(-rows // step) * step, width=width, heads=heads) for rows in sums]
+
+
+def ngram_layer(c: Config, rows: int, *, width: int, heads: int) -> Block:
+    """The tables of all heads as one, and what gives a looked up vector to every residual stream."""
+    d, wide = c.hidden_size, c.hc_count * c.hidden_size
+    rows = named("V_n", rows, origin="primes from ngram_vocab_size_base, summed and rounded up")
+    return block(
+        table=Embedding(rows=rows, width=width // heads),
+        hashes=Param(shape=(c.ngram_size + 2 * heads,), buffer=True),
+        key_proj=Linear(d_in=width, d_out=wide),
+        value_proj=Linear(d_in=width, d_out=d),
+        key_norm=Norm(width=wide),
+        query_norm=Norm(width=wide),
+        conv_norm=Norm(width=wide),
+        conv1d=Conv1d(channels=wide, kernel=c.ple_conv_kernel_size, bias=False),
+    )
+
+
+def primes_from(start: int, count: int) -> list[int]:
+    """The first `count` primes that are at least `start`."""
+    numbers = (n for n in itertools.count(max(start, 2)) if all(n % d for d in range(2, math.isqrt(n) + 1)))
+    return list(itertools.islice(numbers, count))

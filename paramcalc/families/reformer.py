@@ -1,0 +1,77 @@
+"""Reformer: hashed attention in reversible layers."""
+
+from __future__ import annotations
+
+from paramcalc.components import Attention, HashedAttention
+from paramcalc.config import Config
+from paramcalc.families.heads import labels, unknown_head
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import layer_norm, mlp, positions, pre_norm
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block, stack
+
+
+@family(
+    "reformer",
+    "ReformerModelWithLMHead",
+    defaults=dict(vocab_size=320, hidden_size=256, feed_forward_size=512)
+    | dict(num_attention_heads=12, attention_head_size=64)
+    | dict(attn_layers=None, axial_pos_embds=True, axial_pos_shape=None, axial_pos_embds_dim=None)
+    | dict(num_hidden_layers=None, max_position_embeddings=4096, is_decoder=False),
+    unused=["num_buckets"],  # how vectors are hashed
+)
+def reformer(c: Config) -> Block:
+    """Reversible layers of local and hashed attention, axial positions (ReformerModelWithLMHead)."""
+    c.require(c.is_decoder or c.head != "lm", "is_decoder must be true", "a causal head needs a causal model")
+    d, words = c.hidden_size, reformer_words(c)
+    h, d_h = c.num_attention_heads, c.attention_head_size
+    local = Attention(width=d, heads=h, kv_heads=h, head_dim=d_h)
+    kinds: dict[str, Component] = {"local": local, "lsh": HashedAttention(width=d, heads=h, head_dim=d_h)}
+    layers = [pre_norm(layer_norm(c), kinds[word], mlp(c, c.feed_forward_size)) for word in words]
+    return block(
+        embed_tokens=Embedding(rows=c.vocab_size, width=d),
+        positions=axial_positions(c) if c.axial_pos_embds else positions(c),
+        layers=stack("decoder", layers),
+        norm=Norm(width=2 * d, bias=True),  # over both streams of the reversible layers
+        **reformer_head(c),
+    )
+
+
+def reformer_words(c: Config) -> list[str]:
+    """The word for each layer. A list of one word stands for any depth; of two, it may be longer than the model."""
+    words = c.raw("attn_layers") or ["local", "lsh"] * 3
+    c.require(set(words) <= {"local", "lsh"}, f"attn_layers {words} has unknown words", "known: local, lsh")
+    depth = c.num_hidden_layers or len(words)
+    if len(set(words)) == 1:
+        return words[:1] * depth
+    c.require(depth <= len(words), f"attn_layers has {len(words)} words for {depth} layers")
+    return list(words[:depth])
+
+
+def axial_positions(c: Config) -> Block:
+    """One table for each axis of a grid of positions; what they say is joined to the width."""
+    shape, widths = c.numbers("axial_pos_shape") or [64, 64], c.numbers("axial_pos_embds_dim") or [64, 192]
+    c.require(
+        sum(widths) == c.hidden_size and len(widths) == len(shape),
+        f"axial_pos_embds_dim {widths} does not add up to hidden_size ({c.hidden_size})",
+        "one width for each axis",
+    )
+    return block(
+        **{f"axis_{i}": Embedding(rows=n, width=w) for i, (n, w) in enumerate(zip(shape, widths, strict=True))}
+    )
+
+
+def reformer_head(c: Config) -> dict[str, Component]:
+    """Heads on both streams; the language model's holds its bias twice."""
+    d = c.hidden_size
+    match c.head:
+        case "lm" | "masked_lm":
+            decoder = Linear(d_in=2 * d, d_out=c.vocab_size, bias=True, category="head")
+            return {"lm_head": decoder, "spare_bias": Param(shape=(c.vocab_size,), category="head")}
+        case "sequence_classification":
+            dense = Linear(d_in=2 * d, d_out=d, bias=True, category="head")
+            return {"transform": dense, "classifier": Linear(d_in=d, d_out=labels(c), bias=True, category="head")}
+        case "question_answering":
+            return {"qa_outputs": Linear(d_in=2 * d, d_out=labels(c), bias=True, category="head")}
+        case "none":
+            return {}
+    raise unknown_head(c)

@@ -1,0 +1,135 @@
+"""Decoders with several residual streams, mixed by weights: Hunyuan V4 and DeepSeek-V4."""
+
+from __future__ import annotations
+
+from paramcalc.components import CompressedAttention, Compressor, HyperConnection
+from paramcalc.config import Config, Reading
+from paramcalc.families.latent_parts import (
+    CSA,
+    HCA,
+    INDEX,
+    INDEX_UNUSED,
+    LATENT,
+    NAMES,
+    experts,
+    latent_attention,
+    lightning,
+)
+from paramcalc.families.patterns import first_dense, mlp_words
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import DENSE, SLIDING, SPARSE, causal_lm, glu, moe, rms
+from paramcalc.spec import Block, Component, Linear, Param, block
+
+
+def streams(c: Config, mixtures: int, scales: int) -> HyperConnection:
+    """hc_mult residual streams mixed by `mixtures` weights per token."""
+    return HyperConnection(width=c.hidden_size, streams=c.hc_mult, mixtures=mixtures, scales=scales)
+
+
+def streamed(c: Config, attn: Component, ffn: Component, mix: HyperConnection) -> Block:
+    """A pre-norm layer between residual streams."""
+    return block(attn_streams=mix, input_norm=rms(c), attn=attn, ffn_streams=mix, post_norm=rms(c), ffn=ffn)
+
+
+def merged(c: Config) -> Block:
+    """What makes one stream of many after the last layer, and the final norm."""
+    return block(streams=streams(c, c.hc_mult, 1), norm=rms(c))
+
+
+@family(
+    "hy_v4",
+    "HYV4ForCausalLM",
+    names=NAMES,
+    defaults=LATENT
+    | INDEX
+    | dict(vocab_size=120832, hidden_size=2816, intermediate_size=6912, num_hidden_layers=34, num_attention_heads=32)
+    | dict(qk_nope_head_dim=192, v_head_dim=256, moe_intermediate_size=768)
+    | dict(index_n_heads=16, indexer_types=None, hc_mult=4),
+    unused=INDEX_UNUSED,
+)
+def hy_v4(c: Config) -> Block:
+    """DeepSeek-V3.2 with gates and sinks, indexers in some layers, and residual streams (HYV4ForCausalLM)."""
+    gate = Linear(d_in=c.hidden_size, d_out=c.num_attention_heads * c.v_head_dim)
+    attn = latent_attention(c).but(sinks=True, inner=gate)
+    index = {"full": lightning(c, c.q_lora_rank), "shared": None}
+    default = ["shared" if i and (i - 1) % 4 else "full" for i in range(c.num_hidden_layers)]
+    ffn, mix = {DENSE: glu(c), SPARSE: experts(c)}, streams(c, 2 * c.hc_mult, 2)
+    layers = {
+        (word, kind): streamed(c, attn.but(indexer=index[word]), ffn[kind], mix) for word in index for kind in ffn
+    }
+    words = zip(c.words("indexer_types", index) or default, mlp_words(c, first_dense(c, 1)), strict=True)
+    return causal_lm(c, [layers[pair] for pair in words], norm=merged(c))
+
+
+V4_MTP = ["num_nextn_predict_layers"]  # shipped with the checkpoint, not built by the class
+COMPRESS_RATES = Reading({CSA: 4, HCA: 128})
+RATIO_WORDS = {0: SLIDING, 4: CSA, 128: HCA}
+
+
+@family(
+    "deepseek_v4",
+    "DeepseekV4ForCausalLM",
+    names=NAMES | dict(intermediate_size="moe_intermediate_size"),
+    defaults=dict(vocab_size=129280, hidden_size=4096, intermediate_size=2048, num_hidden_layers=43)
+    | dict(num_attention_heads=64, head_dim=512)
+    | dict(q_lora_rank=1024, o_groups=8, o_lora_rank=1024, sliding_window=128, compress_rate_csa=None)
+    | dict(compress_rate_hca=None, index_n_heads=64, index_head_dim=128, index_topk=512, num_local_experts=256)
+    | dict(num_experts_per_tok=6, mlp_bias=False, hc_mult=4, num_hash_layers=3, layer_types=None)
+    | dict(mlp_layer_types=None),
+    # One shared expert, one key for all heads and no biases in attention, whatever these say.
+    unused=["n_shared_experts", "num_key_value_heads", "attention_bias", "qk_rope_head_dim", "expert_dtype", *V4_MTP],
+)
+def deepseek_v4(c: Config) -> Block:
+    """Attention over compressed keys, experts some of which are hashed to, residual streams (DeepseekV4ForCausalLM)."""
+    mix, attn, ffn = streams(c, (c.hc_mult + 2) * c.hc_mult, 3), v4_attention(c), v4_experts(c)
+    layers = {(a, f): streamed(c, attn[a], ffn[f], mix) for a in attn for f in ffn}
+    hashes = ["hash_moe" if i < c.num_hash_layers else "moe" for i in range(c.num_hidden_layers)]
+    words = zip(v4_words(c), c.words("mlp_layer_types", ffn) or hashes, strict=True)
+    return causal_lm(c, [layers[pair] for pair in words], norm=merged(c))
+
+
+def v4_words(c: Config) -> list[str]:
+    """Each layer's attention: `layer_types`, or the original file's ratios, or the two compressed kinds in turn."""
+    ratios, depth = c.numbers("compress_ratios"), c.num_hidden_layers
+    words = c.words("layer_types", (SLIDING, CSA, HCA))
+    if words is None and ratios:
+        c.require(set(ratios) <= set(RATIO_WORDS), f"compress_ratios is {ratios!r}", "known: 0, 4, 128")
+        c.require(len(ratios) >= depth, f"compress_ratios has {len(ratios)} entries for {depth} layers")
+        return [RATIO_WORDS[ratio] for ratio in ratios[:depth]]  # those beyond are of the MTP modules
+    return words or [HCA if i < 2 or i % 2 == 0 else CSA for i in range(depth)]
+
+
+def v4_attention(c: Config) -> dict[str, Component]:
+    """The three kinds: a window alone, or with all keys heavily compressed, or with the best of lightly compressed."""
+    rates, d_h = c.section("compress_rates", COMPRESS_RATES), c.head_dim
+    csa, hca = c.compress_rate_csa or getattr(rates, CSA), c.compress_rate_hca or getattr(rates, HCA)
+    c.require(c.num_attention_heads * d_h % c.o_groups == 0, f"o_groups ({c.o_groups}) does not divide the heads")
+    window = CompressedAttention(
+        width=c.hidden_size,
+        heads=c.num_attention_heads,
+        head_dim=d_h,
+        q_rank=c.q_lora_rank,
+        groups=c.o_groups,
+        out_rank=c.o_lora_rank,
+        window=c.sliding_window,
+    )
+    small = Compressor(width=c.hidden_size, head_dim=c.index_head_dim, rate=csa, overlap=2)
+    indexer = lightning(c, c.q_lora_rank).but(k_norm=None, compressor=small)
+    heavy = Compressor(width=c.hidden_size, head_dim=d_h, rate=hca)
+    light = Compressor(width=c.hidden_size, head_dim=d_h, rate=csa, overlap=2)
+    return {
+        SLIDING: window,
+        HCA: window.but(compressor=heavy),
+        CSA: window.but(compressor=light, indexer=indexer),
+    }
+
+
+def v4_experts(c: Config) -> dict[str, Component]:
+    """Experts chosen by scores, or by a table from the token's number; one shared expert of the same width."""
+    e, count, k = c.intermediate_size, c.num_local_experts, c.num_experts_per_tok
+    table = Param(shape=(c.vocab_size, k), buffer=True)
+    hashed = block("router", gate=Linear(d_in=c.hidden_size, d_out=count), experts_of_token=table)
+    return {
+        "moe": moe(c, e, experts=count, shared=e, shared_bias=c.mlp_bias, correction=True),
+        "hash_moe": moe(c, e, experts=count, shared=e, shared_bias=c.mlp_bias, router=hashed),
+    }

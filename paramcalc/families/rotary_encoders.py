@@ -1,0 +1,204 @@
+"""Encoders with rotary positions and gated FFNs."""
+
+from __future__ import annotations
+
+from paramcalc.components import Mlp
+from paramcalc.config import Config
+from paramcalc.families.encoder_sizes import ONLY_ENCODER, SIZES
+from paramcalc.families.heads import encoder_heads, lm_head, masked_lm_head, roberta_heads, unknown_head
+from paramcalc.families.patterns import by_window, every
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import (
+    FULL,
+    SLIDING,
+    embeddings,
+    encoder,
+    encoder_layer,
+    equal_heads,
+    glu,
+    gqa,
+    kinds,
+    mha,
+    mlp,
+    pre_norm,
+    projected,
+    rms,
+    sizes,
+)
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block
+
+# -- norms after -------------------------------------------------------------------------------------------------
+
+ROTARY = SIZES | dict(type_vocab_size=1, head_dim=None)
+MANY_HEADS = ONLY_ENCODER | dict(num_key_value_heads=None)
+
+
+@family(
+    "nomic_bert",
+    "NomicBertForMaskedLM",
+    defaults=ROTARY | dict(vocab_size=30528, type_vocab_size=2),
+    fixed=MANY_HEADS,
+)
+def nomic_bert(c: Config) -> Block:
+    """BERT with rotary positions and gated FFNs, without biases in its layers (NomicBertForMaskedLM)."""
+    heads = encoder_heads(c, c.hidden_size, pooled=("sequence_classification",))
+    layer = encoder_layer(c, attn=gqa(c), ffn=glu(c))
+    return encoder(c, embeddings(c, c.hidden_size, rows=0), layer, heads)
+
+
+@family("gte", "GteForMaskedLM", defaults=ROTARY | dict(vocab_size=250048), fixed=MANY_HEADS)
+def gte(c: Config) -> Block:
+    """BERT with rotary positions and gated FFNs whose last matrix alone has a bias (GteForMaskedLM)."""
+    head = masked_lm_head(c, c.hidden_size, spare_bias=False)
+    heads = encoder_heads(c, c.hidden_size, lm_head=head, pooled=("sequence_classification",))
+    ffn = Mlp(width=c.hidden_size, hidden=c.intermediate_size, gated=True, down_bias=True)
+    layer = encoder_layer(c, attn=gqa(c, qkv_bias=True, out_bias=True), ffn=ffn)
+    return encoder(c, embeddings(c, c.hidden_size, rows=0), layer, heads)
+
+
+@family(
+    "jina_embeddings_v3",
+    "JinaEmbeddingsV3ForMaskedLM",
+    defaults=ROTARY
+    | dict(vocab_size=250002, hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16),
+    fixed=MANY_HEADS,
+)
+def jina_embeddings_v3(c: Config) -> Block:
+    """RoBERTa with rotary positions (JinaEmbeddingsV3ForMaskedLM)."""
+    heads = roberta_heads(c)
+    layer = encoder_layer(c, attn=gqa(c, qkv_bias=True, out_bias=True))
+    return encoder(c, embeddings(c, c.hidden_size, rows=0), layer, heads)
+
+
+# -- norms first -------------------------------------------------------------------------------------------------
+
+LLAMA = sizes(30522, 768, 3072, 12, 12, tie_word_embeddings=False, attention_bias=False, mlp_bias=False)
+
+
+@family("eurobert", "EuroBertForMaskedLM", defaults=LLAMA | dict(vocab_size=128256))
+def eurobert(c: Config) -> Block:
+    """Llama as an encoder (EuroBertForMaskedLM)."""
+    head = lm_head(c, c.hidden_size, owner="embed_tokens", bias=c.mlp_bias)
+    heads = encoder_heads(c, c.hidden_size, lm_head=head, pooled=(), transformed=("sequence_classification",))
+    return llama_encoder(c, [FULL] * c.num_hidden_layers, heads)
+
+
+@family(
+    "ultrabert",
+    "UltrabertForMaskedLM",
+    defaults=LLAMA
+    | dict(vocab_size=32000, hidden_size=4096, intermediate_size=11008, num_hidden_layers=32)
+    | dict(num_attention_heads=32, sliding_window=128, layer_types=None, attention_windows=None)
+    | dict(prediction_head_size=768),
+)
+def ultrabert(c: Config) -> Block:
+    """EuroBERT with full attention in every third layer and a bottleneck before the output (UltrabertForMaskedLM)."""
+    d, narrow = c.hidden_size, c.prediction_head_size
+    head = block(
+        down=Linear(d_in=d, d_out=narrow, category="head"),
+        up=Linear(d_in=narrow, d_out=d, category="head"),
+        decoder=lm_head(c, d, owner="embed_tokens"),
+    )
+    heads = encoder_heads(c, d, lm_head=head, pooled=(), answers=2)
+    windows = c.per_layer("attention_windows")
+    default = (
+        every(3, FULL, otherwise=SLIDING, layers=c.num_hidden_layers)
+        if windows is None
+        else [SLIDING if window else FULL for window in windows]
+    )
+    return llama_encoder(c, kinds(c, default), heads)
+
+
+def llama_encoder(c: Config, words: list[str], heads: dict[str, Component]) -> Block:
+    """Token embedding, Llama's layers with full or sliding attention, a norm, and heads."""
+    equal_heads(c)
+    bias, window = c.attention_bias, c.sliding_window if SLIDING in words else None
+    ffn = glu(c, bias=c.mlp_bias)
+    layers = by_window(window, lambda width: pre_norm(rms(c), gqa(c, qkv_bias=bias, out_bias=bias, window=width), ffn))
+    before = {"embed_tokens": Embedding(rows=c.vocab_size, width=c.hidden_size)}
+    return encoder(c, before, [layers[word] for word in words], heads, norm=rms(c))
+
+
+@family(
+    "modernbert",
+    "ModernBertForMaskedLM",
+    defaults=SIZES
+    | dict(vocab_size=50368, intermediate_size=1152, num_hidden_layers=22, norm_bias=False)
+    | dict(attention_bias=False, mlp_bias=False, decoder_bias=True, classifier_bias=False, layer_types=None)
+    | dict(local_attention=128, global_attn_every_n_layers=3),
+)
+def modernbert(c: Config) -> Block:
+    """Pre-norm encoder with gated FFNs; every third layer attends to all (ModernBertForMaskedLM).
+
+    The first layer has no norm before its attention.
+    """
+    d, bias, period = c.hidden_size, c.attention_bias, c.global_attn_every_n_layers
+    norm, ffn = Norm(width=d, bias=c.norm_bias), glu(c, bias=c.mlp_bias)
+    words = kinds(c, [SLIDING if i % period else FULL for i in range(c.num_hidden_layers)])
+    mixers = by_window(c.local_attention, lambda window: mha(c, qkv_bias=bias, out_bias=bias, window=window))
+    layers = [
+        block(attn_norm=norm if i else None, attn=mixers[word], ffn_norm=norm, ffn=ffn) for i, word in enumerate(words)
+    ]
+    before = {"embed_tokens": Embedding(rows=c.vocab_size, width=d), "embed_norm": norm}
+    head = lm_head(c, d, owner="embed_tokens", bias=c.decoder_bias)
+    transform = {"transform": Linear(d_in=d, d_out=d, bias=c.classifier_bias, category="head"), "transform_norm": norm}
+    heads = encoder_heads(c, d, lm_head=head, pooled=())
+    return encoder(c, before, layers, (transform if heads else {}) | heads, norm=norm)
+
+
+@family(
+    "neomme",
+    "NeoMMEForMaskedLM",
+    defaults=sizes(131072, 1024, 3584, 17, 16, 4, 64, tie_word_embeddings=True, embedding_rank=256)
+    | dict(attention_bias=False, mlp_bias=False, layer_types=None, sliding_window=256, patch_size=32)
+    | dict(embedding_dim=128),
+    unused=["per_layer_config"],  # windows, which change no weight
+)
+def neomme(c: Config) -> Block:
+    """Encoder of words and image patches: low-rank embeddings, gated attention, bare norms (NeoMMEForMaskedLM)."""
+    d, rank, depth = c.hidden_size, c.embedding_rank, c.num_hidden_layers
+    patch = 3 * c.patch_size * c.patch_size
+    words = kinds(c, [FULL if (i + 1) % 6 == 0 or i == depth - 1 else SLIDING for i in range(depth)])
+    c.require(FULL in words, "layer_types has no full_attention")
+    before: dict[str, Component] = {
+        "embed_tokens": Embedding(rows=c.vocab_size, width=rank),
+        **projected(c, rank, bias=False),
+        "embed_patches": block(
+            "vision",
+            norm=Norm(width=patch, bias=True),
+            up_proj=Linear(d_in=patch, d_out=2 * d),
+            down_proj=Linear(d_in=2 * d, d_out=d, bias=True),
+        ),
+        "embed_values": Embedding(rows=c.vocab_size, width=c.num_key_value_heads * c.head_dim),
+    }
+    layers = [neomme_layer(c, window=c.sliding_window if word == SLIDING else None) for word in words]
+    return encoder(c, before, layers, neomme_heads(c), norm=Norm(width=d, scale=False))
+
+
+def neomme_layer(c: Config, *, window: int | None) -> Block:
+    """A layer with a learned mixture of its input and the embedding, and a sigmoid gate on attention's output."""
+    d, h, d_h, bias = c.hidden_size, c.num_attention_heads, c.head_dim, c.attention_bias
+    qk_norm, norm = Norm(width=d_h, scale=False), Norm(width=d, scale=False)
+    inner = block(own_value=Param(shape=(h,)), gate_proj=Linear(d_in=d, d_out=h * d_h))
+    attn = gqa(c, qkv_bias=bias, out_bias=bias, q_norm=qk_norm, k_norm=qk_norm, window=window)
+    return block(
+        lambdas=Param(shape=(2,)),
+        input_norm=norm,
+        attn=attn.but(inner=inner),
+        post_norm=norm,
+        ffn=mlp(c, c.intermediate_size, bias=c.mlp_bias),
+    )
+
+
+def neomme_heads(c: Config) -> dict[str, Component]:
+    """Both steps of the embedding backwards, or vectors for retrieval."""
+    d, rank, tied = c.hidden_size, c.embedding_rank, c.tie_word_embeddings
+    match c.head:
+        case "masked_lm":
+            back = Linear(d_in=rank, d_out=d, category="head", tied_to="embed_proj" if tied else None)
+            return {"unembed_proj": back, "lm_head": lm_head(c, rank, owner="embed_tokens")}
+        case "retrieval":
+            return {"vectors": Linear(d_in=d, d_out=c.embedding_dim, category="head")}
+        case "none":
+            return {}
+    raise unknown_head(c)

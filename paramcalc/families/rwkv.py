@@ -1,0 +1,60 @@
+"""Recurrent networks without state space mixers: RWKV and xLSTM."""
+
+from __future__ import annotations
+
+from paramcalc.components import Mlp, Mlstm, RwkvChannelMix, RwkvTimeMix
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.heads import decoder_head
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import causal_lm, layer_norm, pre_norm
+from paramcalc.spec import Block, Embedding, Norm, Run, block, stack
+
+
+@family(
+    "rwkv",
+    "RwkvForCausalLM",
+    names=dict(max_position_embeddings="context_length"),
+    defaults=dict(vocab_size=50277, hidden_size=4096, num_hidden_layers=32, attention_hidden_size=None)
+    | dict(intermediate_size=None),
+)
+def rwkv(c: Config) -> Block:
+    """RWKV-4: time mixing and channel mixing behind LayerNorms, one more before the first layer (RwkvForCausalLM)."""
+    d = c.hidden_size
+    mixer = RwkvTimeMix(width=d, inner=c.attention_hidden_size or d)
+    layer = pre_norm(layer_norm(c), mixer, RwkvChannelMix(width=d, hidden=c.intermediate_size or 4 * d))
+    first = block(pre_norm=layer_norm(c), **layer.items)
+    return causal_lm(c, [first, Run(c.num_hidden_layers - 1, layer)], norm=layer_norm(c))
+
+
+@family(
+    "xlstm",
+    "xLSTMForCausalLM",
+    fixed=dict(tie_word_embeddings=False),  # the class does not tie, whatever the file says
+    defaults=dict(vocab_size=50304, hidden_size=4096, embedding_dim=None, num_hidden_layers=32, num_blocks=None)
+    | dict(num_heads=8, use_bias=False, qk_dim_factor=0.5, v_dim_factor=1.0, ffn_proj_factor=2.667)
+    | dict(ffn_round_up_to_multiple_of=64),
+    unused=["add_out_norm", "weight_mode", "mode", "eps"],  # it has that norm always; fused matrices hold the same
+)
+def xlstm(c: Config) -> Block:
+    """Matrix memories with exponential gates, and gated FFNs (xLSTMForCausalLM)."""
+    d, depth, bias = c.hidden_size, c.num_blocks or c.num_hidden_layers, c.use_bias
+    multiple, wanted = c.ffn_round_up_to_multiple_of, d * c.ffn_proj_factor
+    hidden = named(
+        "d_ff", int((wanted + multiple - 1) // multiple * multiple), origin="d x ffn_proj_factor, rounded up"
+    )
+    mixer = Mlstm(
+        width=d,
+        heads=c.num_heads,
+        qk_width=named("d_qk", int(d * c.qk_dim_factor), origin="d x qk_dim_factor"),
+        value_width=named("d_v", int(d * c.v_dim_factor), origin="d x v_dim_factor"),
+        bias=bias,
+    )
+    norm = Norm(width=d, bias=bias)
+    layer = pre_norm(norm, mixer, Mlp(width=d, hidden=hidden, gated=True, bias=bias))
+    return block(
+        embed_tokens=Embedding(rows=c.vocab_size, width=c.embedding_dim or d),
+        layers=stack("decoder", Run(depth, layer)),
+        norm=Norm(width=d),
+        **decoder_head(c, d),
+    )

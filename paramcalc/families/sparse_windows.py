@@ -1,0 +1,276 @@
+"""Sparse decoders whose layers differ in attention too: sliding, chunked or indexed in some, full in others."""
+
+from __future__ import annotations
+
+from paramcalc.components import Attention, Indexer
+from paramcalc.config import Config, Reading
+from paramcalc.families.mtp import unbuilt_mtp
+from paramcalc.families.normed import normed
+from paramcalc.families.patterns import by_window, every, first_dense, mlp_words
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import (
+    DENSE,
+    FULL,
+    SLIDING,
+    SPARSE,
+    causal_lm,
+    glu,
+    gqa,
+    head_dim,
+    ignored,
+    interleaved,
+    kinds,
+    moe,
+    norms_around,
+    rms,
+    sizes,
+)
+from paramcalc.spec import Block, Component, Linear, Norm, block
+
+CHUNKED, INDEXED = "chunked_attention", "minimax_m3_sparse"
+
+
+@family(
+    "afmoe",
+    "AfmoeForCausalLM",
+    defaults=sizes(200192, 2048, 6144, 32, 16, None, 128, num_experts_per_tok=6, attention_bias=False)
+    | dict(moe_intermediate_size=1408, num_dense_layers=1, num_experts=64, num_shared_experts=2)
+    | dict(global_attn_every_n_layers=4, sliding_window=1024, layer_types=None),
+    nullable=["sliding_window"],
+    unused=["num_expert_groups", "num_limited_groups", "score_func", "route_norm", "load_balance_coeff"],
+)
+def afmoe(c: Config) -> Block:
+    """Gated attention, four norms a layer, sliding and full layers; dense layers first (AfmoeForCausalLM)."""
+    d, e = c.hidden_size, c.moe_intermediate_size
+    gate = Linear(d_in=d, d_out=c.num_attention_heads * head_dim(c))
+    attn = by_window(c.sliding_window, lambda window: normed(c, bias=c.attention_bias, window=window, inner=gate))
+    n = c.num_shared_experts
+    experts = moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, correction=True, correction_counted=True)
+    words = kinds(c, every(c.global_attn_every_n_layers, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
+    ffn, ffn_words = {DENSE: glu(c), SPARSE: experts}, first_dense(c, c.num_dense_layers)
+    return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words, layer=norms_around), norm=rms(c))
+
+
+@family(
+    "dots1",
+    "Dots1ForCausalLM",
+    names=dict(num_local_experts="n_routed_experts"),
+    defaults=sizes(152064, 4608, 10944, 62, 32, 32, num_experts_per_tok=None, attention_bias=False)
+    | dict(moe_intermediate_size=1408, num_local_experts=None, n_shared_experts=None, first_k_dense_replace=0)
+    | dict(sliding_window=4096, max_window_layers=62, layer_types=None),
+    nullable=["sliding_window"],
+)
+def dots1(c: Config) -> Block:
+    """Qwen3's attention, dense layers first, then routed and shared experts (Dots1ForCausalLM)."""
+    window, e = c.sliding_window, c.moe_intermediate_size
+    ignored(c, moe_layer_freq=1)
+    attn = by_window(c.sliding_window, lambda width: normed(c, bias=c.attention_bias, window=width))
+    ffn: dict[str, Component] = {DENSE: glu(c)}
+    if c.first_k_dense_replace < c.num_hidden_layers:
+        n, count = c.stated("n_shared_experts"), c.stated("num_local_experts")
+        ffn[SPARSE] = moe(c, e, experts=count, shared=n * e, shared_count=n, correction=True)
+    first = c.num_hidden_layers if window is None else c.max_window_layers
+    words = kinds(c, [FULL if i < first else SLIDING for i in range(c.num_hidden_layers)])
+    return causal_lm(c, interleaved(c, attn, words, ffn, first_dense(c, c.first_k_dense_replace)), norm=rms(c))
+
+
+@family(
+    "exaone_moe",
+    "ExaoneMoeForCausalLM",
+    defaults=sizes(102400, 4096, 16384, 32, 32, 32, num_experts_per_tok=8, moe_intermediate_size=1024)
+    | dict(num_experts=64, num_shared_experts=1, first_k_dense_replace=1, sliding_window=4096)
+    | dict(sliding_window_pattern=4, layer_types=None, mlp_layer_types=None),
+    nullable=["sliding_window"],
+)
+def exaone_moe(c: Config) -> Block:
+    """Normed queries and keys, sliding layers, dense layers first, then experts (ExaoneMoeForCausalLM)."""
+    window, e, n = c.sliding_window, c.moe_intermediate_size, c.num_shared_experts
+    words = c.words("layer_types", (FULL, SLIDING))
+    c.require(bool(words) or window is not None, "sliding_window is null and layer_types is missing")
+    words = words or every(c.sliding_window_pattern, FULL, otherwise=SLIDING, layers=c.num_hidden_layers)
+    attn = by_window(c.sliding_window, lambda width: normed(c, window=width))
+    ffn = {DENSE: glu(c), SPARSE: moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, correction=True)}
+    ffn_words = mlp_words(c, first_dense(c, c.first_k_dense_replace))
+    unbuilt_mtp(c)
+    return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words), norm=rms(c))
+
+
+@family(
+    "cohere2_moe",
+    "Cohere2MoeForCausalLM",
+    defaults=sizes(256000, 8192, 22528, 40, 64, None, 128, num_experts_per_tok=2, attention_bias=False)
+    | dict(num_experts=8, num_shared_experts=0, first_k_dense_replace=0, prefix_dense_intermediate_size=None)
+    | dict(prefix_dense_sliding_window_pattern=1, sliding_window=4096, sliding_window_pattern=4, layer_types=None)
+    | dict(mlp_layer_types=None, tie_word_embeddings=True),
+    nullable=["sliding_window"],
+)
+def cohere2_moe(c: Config) -> Block:
+    """Parallel attention and FFN behind one norm, dense layers first, then experts (Cohere2MoeForCausalLM)."""
+    bias, width, n = c.attention_bias, c.intermediate_size, c.num_shared_experts
+    attn = by_window(c.sliding_window, lambda window: gqa(c, qkv_bias=bias, out_bias=bias, window=window))
+    first, depth = c.first_k_dense_replace, c.num_hidden_layers
+    c.require(first <= depth, f"first_k_dense_replace ({first}) is more than num_hidden_layers ({depth})")
+    words = every(c.prefix_dense_sliding_window_pattern, FULL, otherwise=SLIDING, layers=first)
+    words += every(c.sliding_window_pattern, FULL, otherwise=SLIDING, layers=depth - first)
+    experts = moe(c, width, experts=c.num_experts, shared=n * width if n else None, shared_count=n)
+    ffn = {DENSE: glu(c, c.prefix_dense_intermediate_size), SPARSE: experts}
+    layers = interleaved(c, attn, kinds(c, words), ffn, mlp_words(c, first_dense(c, first)), layer=parallel)
+    return causal_lm(c, layers, norm=rms(c))
+
+
+def parallel(norm: Component, attn: Component, ffn: Component) -> Block:
+    """Attention and FFN side by side behind one norm."""
+    return block(input_norm=norm, attn=attn, ffn=ffn)
+
+
+@family(
+    "laguna",
+    "LagunaForCausalLM",
+    defaults=sizes(100352, 2048, 8192, 40, 48, 8, 128, num_experts_per_tok=8, attention_bias=False)
+    | dict(moe_intermediate_size=512, shared_expert_intermediate_size=512, num_experts=256, sliding_window=512)
+    | dict(gating=True, num_attention_heads_per_layer=None, layer_types=None, mlp_layer_types=None),
+)
+def laguna(c: Config) -> Block:
+    """A gate per head or channel, heads of their own number in each layer, experts (LagunaForCausalLM)."""
+    stated = [c.whole("num_attention_heads", n) for n in c.per_layer("num_attention_heads_per_layer") or ()]
+    heads = stated or [c.num_attention_heads] * c.num_hidden_layers
+    pairs = list(zip(kinds(c, [FULL] * len(heads)), heads, strict=True))
+    attn = {pair: laguna_attention(c, pair[1], c.sliding_window if pair[0] == SLIDING else None) for pair in pairs}
+    experts = moe(
+        c,
+        c.moe_intermediate_size,
+        experts=c.num_experts,
+        shared=c.shared_expert_intermediate_size,
+        correction=True,
+        correction_counted=True,
+    )
+    ffn = {DENSE: glu(c), SPARSE: experts}
+    return causal_lm(c, interleaved(c, attn, pairs, ffn, mlp_words(c, first_dense(c, 1))), norm=rms(c))
+
+
+def laguna_attention(c: Config, heads: int, window: int | None) -> Attention:
+    """Attention of `heads` query heads with a gate: one value per head (true, "per-head"), or per channel."""
+    h, d_h, kv, bias = heads, c.head_dim, c.num_key_value_heads, c.attention_bias
+    gating = c.raw("gating")
+    c.require(gating is None or isinstance(gating, bool | str), f"gating must be true, false or a word, not {gating!r}")
+    c.require(h % kv == 0, f"a layer's {h} heads do not share num_key_value_heads ({kv}) in equal groups")
+    return Attention(
+        width=c.hidden_size,
+        heads=h,
+        kv_heads=kv,
+        head_dim=d_h,
+        q_bias=bias,
+        k_bias=bias,
+        v_bias=bias,
+        out_bias=bias,
+        q_norm=Norm(width=d_h),
+        k_norm=Norm(width=d_h),
+        window=window,
+        inner=Linear(d_in=c.hidden_size, d_out=h if gating in (None, True, "per-head") else h * d_h),
+    )
+
+
+@family(
+    "mimo_v2_flash",
+    "MiMoV2FlashForCausalLM",
+    names=dict(num_local_experts="n_routed_experts"),
+    defaults=sizes(152576, 4096, 16384, 48, 64, 4, 192, num_experts_per_tok=8, v_head_dim=128, attention_bias=False)
+    | dict(moe_intermediate_size=2048, num_local_experts=256, sliding_window=129, layer_types=None)
+    | dict(mlp_layer_types=None),
+)
+def mimo_v2_flash(c: Config) -> Block:
+    """Sliding layers with sinks and twice the key/value heads, narrow values, experts (MiMoV2FlashForCausalLM)."""
+    full = gqa(c, qkv_bias=c.attention_bias).but(value_dim=c.v_head_dim)
+    slides = {"kv_heads": 2 * c.num_key_value_heads, "sinks": True, "window": c.sliding_window}
+    attn = {FULL: full, SLIDING: full.but(**slides)}
+    default = [FULL if i == 0 or (i + 1) % 6 == 0 else SLIDING for i in range(c.num_hidden_layers)]
+    experts = moe(c, c.moe_intermediate_size, experts=c.num_local_experts, correction=True)
+    ffn, ffn_words = {DENSE: glu(c), SPARSE: experts}, mlp_words(c, first_dense(c, 1))
+    words = kinds(c, default)
+    unbuilt_mtp(c)
+    ignored(
+        c,
+        hybrid_layer_pattern=[int(word == SLIDING) for word in words],
+        moe_layer_freq=[int(word == SPARSE) for word in ffn_words],
+        swa_num_attention_heads=c.num_attention_heads,
+        swa_num_key_value_heads=2 * c.num_key_value_heads,
+        swa_head_dim=head_dim(c),
+        swa_v_head_dim=c.v_head_dim,
+        add_swa_attention_sink_bias=True,
+        add_full_attention_sink_bias=False,
+    )
+    return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words), norm=rms(c))
+
+
+# The original file's section: its fields take precedence over the flat ones.
+M3_SPARSE = Reading(dict(sparse_num_index_heads=None, sparse_index_dim=None, sparse_topk_blocks=None))
+
+
+@family(
+    "minimax_m3_vl_text",
+    "MiniMaxM3VLForCausalLM",
+    names=dict(num_experts="num_local_experts"),
+    defaults=sizes(200064, 6144, 3072, 60, 64, 4, 128, num_experts_per_tok=4, num_experts=128)
+    | dict(dense_intermediate_size=12288, shared_intermediate_size=3072, index_n_heads=4, index_head_dim=128)
+    | dict(index_topk_blocks=16, layer_types=None, mlp_layer_types=None),
+)
+def minimax_m3_text(c: Config) -> Block:
+    """Normed queries and keys, in some layers an indexer that picks blocks; experts (MiniMaxM3VLForCausalLM)."""
+    legacy, d = c.section("sparse_attention_config", M3_SPARSE), c.hidden_size
+    d_i = legacy.sparse_index_dim or c.index_head_dim
+    indexer = Indexer(
+        width=d,
+        query_width=d,
+        heads=legacy.sparse_num_index_heads or c.index_n_heads,
+        head_dim=d_i,
+        keep=legacy.sparse_topk_blocks or c.index_topk_blocks,
+        weighted=False,
+        q_norm=Norm(width=d_i),
+        k_norm=Norm(width=d_i),
+    )
+    attn = {FULL: normed(c), INDEXED: normed(c, indexer=indexer)}
+    experts = moe(c, c.intermediate_size, experts=c.num_experts, shared=c.shared_intermediate_size, correction=True)
+    flags, moe_flags = legacy.raw("sparse_attention_freq"), c.per_layer("moe_layer_freq")
+    words = c.words("layer_types", attn) or flagged(c, flags, INDEXED, FULL) or [FULL] * c.num_hidden_layers
+    ffn_words = mlp_words(c, flagged(c, moe_flags, SPARSE, DENSE) or [SPARSE] * c.num_hidden_layers)
+    ffn = {DENSE: glu(c, c.dense_intermediate_size), SPARSE: experts}
+    return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words), norm=rms(c))
+
+
+def flagged(c: Config, flags: list[int] | None, word: str, otherwise: str) -> list[str] | None:
+    """A list of 0 and 1, one for each layer, as words."""
+    if flags is None:
+        return None
+    c.require(isinstance(flags, list), f"flags of layers must be a list, not {flags!r}")
+    c.require(len(flags) == c.num_hidden_layers, f"a list of {len(flags)} flags for {c.num_hidden_layers} layers")
+    return [word if flag else otherwise for flag in flags]
+
+
+@family(
+    "llama4_text",
+    "Llama4ForCausalLM",
+    defaults=sizes(202048, 5120, 8192, 48, 40, 8, 128, num_experts_per_tok=1, intermediate_size_mlp=16384)
+    | dict(attention_bias=False, num_local_experts=16, moe_layers=None, interleave_moe_layer_step=1)
+    | dict(no_rope_layers=None, no_rope_layer_interval=4, attention_chunk_size=8192, layer_types=None),
+    nullable=["attention_chunk_size", "head_dim"],
+    unused=["use_qk_norm", "attn_temperature_tuning", "floor_scale", "attn_scale"],  # the QK norm has no weights
+)
+def llama4_text(c: Config) -> Block:
+    """Chunked and full attention; experts beside a shared one in the layers of moe_layers (Llama4ForCausalLM)."""
+    bias, width, depth = c.attention_bias, c.intermediate_size, c.num_hidden_layers
+    attn = {
+        word: gqa(c, qkv_bias=bias, out_bias=bias, window=window)
+        for word, window in ((FULL, None), (CHUNKED, c.attention_chunk_size))
+    }
+    rotary = c.per_layer("no_rope_layers") if c.raw("no_rope_layers") else None
+    rotary = rotary or [(i + 1) % c.no_rope_layer_interval for i in range(depth)]
+    chunks = c.attention_chunk_size is not None
+    words = c.words("layer_types", attn) or [CHUNKED if flag and chunks else FULL for flag in rotary]
+    step, listed = c.interleave_moe_layer_step, c.raw("moe_layers") is not None
+    sparse = set(c.numbers("moe_layers") if listed else range(step - 1, depth, step))
+    ffn_words = [SPARSE if i in sparse else DENSE for i in range(depth)]
+    ffn = {
+        DENSE: glu(c, c.intermediate_size_mlp),
+        SPARSE: moe(c, width, experts=c.num_local_experts, shared=width),
+    }
+    return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words), norm=rms(c))

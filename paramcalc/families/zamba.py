@@ -1,0 +1,140 @@
+"""Mamba layers, and transformer blocks that several of them share."""
+
+from __future__ import annotations
+
+from paramcalc.components import Adapters, Attention, Mamba2, Mlp, Reused
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.mixers import mamba
+from paramcalc.families.patterns import mixers
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import LINEAR, causal_lm, glu, kv_heads, rms, sizes
+from paramcalc.spec import Block, Component, Linear, Norm, block
+
+HYBRID = "hybrid"
+
+
+def zamba_layers(c: Config, words: list[str], mixer: Component, shared: list[Block]) -> list[Block]:
+    """Mamba layers; hybrid ones first run one of the `shared` transformer blocks, in turn.
+
+    The first layer to run a block holds it. Where the head is not tied, the class does not tie the blocks either.
+    """
+    layers = [block(input_norm=rms(c), mixer=mixer)] * len(words)
+    linear = Linear(d_in=c.hidden_size, d_out=c.hidden_size, category="other")
+    hybrids = [i for i, word in enumerate(words) if word == HYBRID]
+    for n, i in enumerate(hybrids):
+        turn = n % len(shared)
+        part: Component = shared[turn]
+        if n >= len(shared) and c.tie_word_embeddings:
+            part = Reused(part=part, owner=f"layers.{hybrids[turn]}.shared")
+        layers[i] = block(shared=part, linear=linear, input_norm=rms(c), mixer=mixer)
+    return layers
+
+
+def zamba_attention(c: Config, width: int, head_dim: int, inner: Component | None = None) -> Attention:
+    """Attention over the hidden state and the embedding side by side, of which only d channels come out."""
+    return Attention(
+        width=width,
+        out_width=c.hidden_size,
+        heads=c.num_attention_heads,
+        kv_heads=kv_heads(c),
+        head_dim=head_dim,
+        inner=inner,
+    )
+
+
+@family(
+    "zamba",
+    "ZambaForCausalLM",
+    names=dict(layer_types="layers_block_type", head_dim="attention_head_dim"),
+    defaults=sizes(32000, 3712, 14848, 76, 16, 16, attention_hidden_size=None, attn_layer_period=6)
+    | dict(attn_layer_offset=4, layer_types=None, n_mamba_heads=2, mamba_d_state=16, mamba_d_conv=4, mamba_expand=2)
+    | dict(mamba_dt_rank=None, mamba_conv_bias=True, mamba_proj_bias=False, tie_word_embeddings=True),
+)
+def zamba(c: Config) -> Block:
+    """Mamba layers, and one transformer block that every sixth of them runs first (ZambaForCausalLM)."""
+    inner = c.mamba_expand * c.hidden_size
+    c.require(inner % c.n_mamba_heads == 0, f"the inner width ({inner}) is not divisible by n_mamba_heads")
+    mixer = mamba(
+        c,
+        inner=inner,
+        state=c.mamba_d_state,
+        kernel=c.mamba_d_conv,
+        dt_rank="mamba_dt_rank",
+        bias=c.mamba_proj_bias,
+        conv_bias=c.mamba_conv_bias,
+    )
+    period, offset = c.attn_layer_period, c.attn_layer_offset
+    later = [HYBRID if i % period == offset else LINEAR for i in range(c.num_hidden_layers - 3)]
+    words = mixers(c, [LINEAR, LINEAR, HYBRID, *later], (LINEAR, HYBRID))
+    c.require(len(words) == c.num_hidden_layers, "the default order needs three layers or more")
+    shares = words.count(HYBRID) != 1 or not c.tie_word_embeddings
+    c.require(shares, "the class cannot tie a block that a single layer runs", "two hybrid layers, or none")
+    width = c.attention_hidden_size or 2 * c.hidden_size
+    attn = zamba_attention(c, width, c.head_dim or doubled_heads(c))
+    shared = block(input_norm=Norm(width=width), attn=attn, post_norm=rms(c), ffn=glu(c))
+    return causal_lm(c, zamba_layers(c, words, mixer, [shared]), norm=rms(c))
+
+
+def doubled_heads(c: Config) -> int:
+    """Channels per head where heads cut twice the width."""
+    return named("d_h", 2 * c.hidden_size // c.num_attention_heads, origin="2 d / h, rounded down")
+
+
+ZAMBA2_PATTERN = [LINEAR, *([LINEAR] * 5 + [HYBRID]) * 7, *[LINEAR] * 4, HYBRID, *[LINEAR] * 3, HYBRID, LINEAR, LINEAR]
+
+
+@family(
+    "zamba2",
+    "Zamba2ForCausalLM",
+    names=dict(layer_types="layers_block_type", head_dim="attention_head_dim"),
+    defaults=sizes(32000, 2560, None, 54, 32, intermediate_size=None, attention_hidden_size=None, layer_types=None)
+    | dict(hybrid_layer_ids=None, num_mem_blocks=1, use_shared_attention_adapter=False, adapter_rank=128)
+    | dict(n_mamba_heads=8, mamba_d_state=64, mamba_d_conv=4, mamba_expand=2, mamba_ngroups=1)
+    | dict(add_bias_linear=False, tie_word_embeddings=True),
+    # What the class derives, or does not look at: its convolution has a bias, its MLP adapters, always.
+    unused=["mamba_headdim", "kv_channels", "num_query_groups", "use_conv_bias", "use_shared_mlp_adapter"],
+)
+def zamba2(c: Config) -> Block:
+    """Mamba-2 layers, and transformer blocks that hybrid layers run in turn, adapted for each (Zamba2ForCausalLM)."""
+    inner, heads = c.mamba_expand * c.hidden_size, c.n_mamba_heads
+    mixer = Mamba2(
+        width=c.hidden_size,
+        inner=inner,
+        heads=heads,
+        head_dim=inner // heads,
+        state=c.mamba_d_state,
+        groups=c.mamba_ngroups,
+        kernel=c.mamba_d_conv,
+        bias=c.add_bias_linear,
+        out_bias=c.add_bias_linear,
+    )
+    words = mixers(c, ZAMBA2_PATTERN, (LINEAR, HYBRID))
+    c.require(len(words) == c.num_hidden_layers, "a depth other than 54 needs layers_block_type")
+    hybrids, blocks = [i for i, word in enumerate(words) if word == HYBRID], c.num_mem_blocks
+    listed = c.listed("hybrid_layer_ids")
+    c.require(listed in (None, hybrids), "hybrid_layer_ids and layers_block_type disagree")
+    # Each block holds the adapters of the layers whose turn it is.
+    shared = [adapted_block(c, len(hybrids[turn::blocks])) for turn in range(min(blocks, len(hybrids)))]
+    return causal_lm(c, zamba_layers(c, words, mixer, shared), norm=rms(c))
+
+
+def adapted_block(c: Config, passes: int) -> Block:
+    """A transformer block for two vectors side by side, with adapters for each of its passes."""
+    width, rank = c.attention_hidden_size or 2 * c.hidden_size, c.adapter_rank
+    hidden = c.intermediate_size or 4 * c.hidden_size
+    corrected = Adapters(d_in=width, d_out=width, rank=rank, count=passes)
+    adapters = block(q=corrected, k=corrected, v=corrected) if c.use_shared_attention_adapter else None
+    return block(
+        input_norm=Norm(width=width),
+        attn=zamba_attention(c, width, c.head_dim or doubled_heads(c), adapters),
+        post_norm=rms(c),
+        ffn=Mlp(
+            width=c.hidden_size,
+            hidden=hidden,
+            gated=True,
+            fused=True,
+            bias=c.add_bias_linear,
+            inner=Adapters(d_in=c.hidden_size, d_out=2 * hidden, rank=rank, count=passes),
+        ),
+    )
