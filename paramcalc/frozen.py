@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
@@ -15,6 +15,7 @@ else:
 
 
 REQUIRED: Any = object()
+T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -43,14 +44,26 @@ class Frozen:
         raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be set")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
+        return type(self) is type(other) and self.values() == other.values()
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        said = (f"{name}={value!r}" for name, value in self.__dict__.items() if value != self.fields[name])
+        said = (f"{name}={value!r}" for name, value in self.values().items() if value != self.fields[name])
         return f"{type(self).__name__}({', '.join(said)})"
 
     def but(self, **changes: Any) -> Self:
         """The same with other values in some fields."""
-        return type(self)(**{**self.__dict__, **changes})
+        return type(self)(**{**self.values(), **changes})
+
+    def values(self) -> dict[str, Any]:
+        """The fields and their values."""
+        return {name: self.__dict__[name] for name in self.fields}
+
+    def remembered(self, name: str, derive: Callable[[], Iterable[T]]) -> tuple[T, ...]:
+        """What is derived from the fields alone, derived once: nothing here ever changes."""
+        memory = self.__dict__.setdefault("_remembered", {})
+        if name not in memory:
+            memory[name] = tuple(derive())
+        found: tuple[T, ...] = memory[name]
+        return found

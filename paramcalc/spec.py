@@ -95,23 +95,26 @@ class Component(Frozen):
 
     def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
         """Every tensor below this component, with full paths, categories and multiplied copies."""
-        category = claimed(outer, self.category)
+        for name, shape, category, copies, active, role in self.remembered("weights", self._weights):
+            yield Weight(prefix + name, shape, claimed(outer, category) or "other", copies, active, role)
+
+    def _weights(self) -> Iterator[Weight]:
         for w in self.tensors():
-            yield w._replace(name=prefix + w.name, category=category or "other")
+            yield w._replace(category=self.category or "other")
         for name, component, copies, active in self.children():
-            for w in component.weights(f"{prefix}{name}.", category):
-                if copies == 1 == active:
-                    yield w
-                else:
-                    yield w._replace(copies=w.copies * copies, active=w.active * active)
+            for w in component.weights(f"{name}.", self.category):
+                yield w if copies == 1 == active else w._replace(copies=w.copies * copies, active=w.active * active)
 
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         """Every tie below this component, with full paths and categories."""
-        category = claimed(outer, self.category)
+        for name, owner, category in self.remembered("ties", self._ties):
+            yield Tie((prefix + name).removesuffix("."), owner, claimed(outer, category) or "other")
+
+    def _ties(self) -> Iterator[Tie]:
         for tie in self.ties():
-            yield Tie((prefix + tie.name).removesuffix("."), tie.owner, category or "other")
+            yield tie._replace(category=self.category or "other")
         for part in self.children():
-            yield from part.component.all_ties(f"{prefix}{part.name}.", category)
+            yield from part.component.all_ties(f"{part.name}.", self.category)
 
     def stacks(self) -> Iterator[Stack]:
         """The stacks of layers below this component, in order."""
