@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer  # noqa: TID253  (only `main` imports this module)
 
-from paramcalc.cli.options import HELP
+from paramcalc.cli.options import FLAG, HELP
 from paramcalc.version import __version__
 
 COMMANDS = ("count", "presets", "families", "schema")  # in the order in which --help lists them
@@ -42,7 +42,13 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
 def common(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=lambda wanted: _version(wanted), is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version",
+            callback=lambda wanted: _version(wanted),
+            is_eager=True,
+            metavar=FLAG,
+            help="Print the version.",
+        ),
     ] = False,
 ) -> None:
     """Exact parameter counts of transformer and hybrid models, by arithmetic, from a config alone."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.options import (
+    FLAG,
     DepthOpt,
     FamilyOpt,
     FormatOpt,
@@ -40,9 +41,11 @@ def count(
     preset: PresetOpt = None,
     settings: SetOpt = None,
     depth: DepthOpt = None,
-    explain: Annotated[bool, typer.Option("--explain", "-e", help="Show the arithmetic, line by line.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", "-e", metavar=FLAG, help="Show the arithmetic, line by line.")
+    ] = False,
     include_mtp: Annotated[
-        bool, typer.Option("--include-mtp", help="Add multi-token-prediction modules to the total.")
+        bool, typer.Option("--include-mtp", metavar=FLAG, help="Add multi-token-prediction modules to the total.")
     ] = False,
     text_only: TextOnlyOpt = False,
     strict: StrictOpt = False,

@@ -13,6 +13,7 @@ import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.errors import ParamcalcError
 
+FLAG = " "  # what --help shows as the value of an option that takes none
 HELP = {"help_option_names": ["-h", "--help"]}
 Format = Literal["table", "json", "csv", "markdown"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -21,7 +22,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 ModelsArg = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[MODEL]...",
+        metavar="MODEL",
         help="A config.json, a directory holding one, a YAML file, a preset's name, or - for standard input.",
         show_default=False,
     ),
@@ -42,11 +43,16 @@ DepthOpt = Annotated[
 FormatOpt = Annotated[
     str, typer.Option("--format", "-f", metavar="FORMAT", help="How to write the result: table, json, csv or markdown.")
 ]
-JsonOpt = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+JsonOpt = Annotated[bool, typer.Option("--json", metavar=FLAG, help="The same as --format json.")]
 OutputOpt = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result to a file.")]
-StrictOpt = Annotated[bool, typer.Option("--strict", help="Exit with 1 where the count would be approximate.")]
+StrictOpt = Annotated[
+    bool, typer.Option("--strict", metavar=FLAG, help="Exit with 1 where the count would be approximate.")
+]
 TextOnlyOpt = Annotated[
-    bool, typer.Option("--text-only", help="Count the language model of a multimodal model, without its towers.")
+    bool,
+    typer.Option(
+        "--text-only", metavar=FLAG, help="Count the language model of a multimodal model, without its towers."
+    ),
 ]
 FamilyOpt = Annotated[
     str | None,
