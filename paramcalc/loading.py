@@ -96,7 +96,7 @@ def _from_config(
         head=head,
         text_only=text_only,
     )
-    tree = family.recipe(view)
+    tree = _built(family, view, origin)
     if text_only:
         tree = _language_model(tree, family.name, origin)
     doubts += view.all_doubts()
@@ -118,6 +118,17 @@ def _from_config(
         doubts=list(dict.fromkeys(doubts)),
         notes=notes + view.all_notes(),
     )
+
+
+def _built(family: Family, view: Config, origin: str) -> Component:
+    """The tree. What the view does not check, nested lists and the like, ends here and not in a traceback."""
+    try:
+        return family.recipe(view)
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        hint = f"`paramcalc families {family.name}` lists the fields it reads"
+        raise ConfigError(
+            f"{family.name}: a field is not of the kind that is meant in {origin}: {error}", hint
+        ) from error
 
 
 def _language_model(tree: Component, family: str, origin: str) -> Component:

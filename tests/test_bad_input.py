@@ -173,6 +173,20 @@ def test_an_unknown_family_gets_suggestions(run: Run, tmp_path: Path, word: str,
     assert hint in err
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model_type": "deberta-v2", "pos_att_type": 5},
+        {"model_type": "xmod", "languages": True},
+        {"model_type": "reformer", "attn_layers": [[1]]},
+        {"model_type": "qwen2_audio", "text_config": {"model_type": {"a": 1}}},
+    ],
+    ids=str,
+)
+def test_lists_and_sections_of_the_wrong_kind(run: Run, tmp_path: Path, fields: dict[str, Any]) -> None:
+    assert fields["model_type"] in refused(run, write(tmp_path, fields))
+
+
 def test_places_without_a_model(run: Run, tmp_path: Path) -> None:
     assert "no such file" in refused(run, str(tmp_path / "nothing.json"))
     assert "no config.json in directory" in refused(run, str(tmp_path))
