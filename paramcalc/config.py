@@ -8,6 +8,7 @@ and was not looked at is reported, never ignored.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from reprlib import Repr
 from typing import Any, NamedTuple
 
 from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF, LEARNED_ACTIVATIONS
@@ -227,7 +228,9 @@ class Config:
         (first, value), *others = stated.items()
         for other, rival in others:
             if rival != value:
-                raise self.error(first, f"is {value!r}, but {other!r} says {rival!r}", hint="keep one of the two")
+                raise self.error(
+                    first, f"is {_shown(value)}, but {other!r} says {_shown(rival)}", hint="keep one of the two"
+                )
         return value
 
     def section(self, name: str, reading: Reading, *, family: str | None = None, head: str | None = None) -> Config:
@@ -268,7 +271,9 @@ class Config:
         known = list(allowed)  # in a set or mapping, an entry that cannot be hashed would be a crash
         for value in values or ():
             if value not in known:
-                raise self.error(name, f"has the unknown word {value!r}", hint="known: " + ", ".join(sorted(allowed)))
+                raise self.error(
+                    name, f"has the unknown word {_shown(value)}", hint="known: " + ", ".join(sorted(allowed))
+                )
         return values
 
     def per_layer(self, name: str) -> list[Any] | None:
@@ -360,7 +365,9 @@ class Config:
     def whole(self, name: str, value: Any) -> int:
         """A size from the file: a whole number in range. Digits in quotes are read with a doubt."""
         if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
-            self.doubts.append(f"{self.family}: {self._path}{self.key(name)} is the text {value!r}, read as a number")
+            self.doubts.append(
+                f"{self.family}: {self._path}{self.key(name)} is the text {_shown(value)}, read as a number"
+            )
             value = int(value) if len(value) < 20 else value
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.error(name, f"must be a whole number, not {_shown(value)}")
@@ -384,6 +391,10 @@ def _symbolic(name: str, key: str, value: Any) -> Any:
     return value
 
 
+_BRIEF = Repr()
+_BRIEF.maxlevel, _BRIEF.maxstring, _BRIEF.maxother, _BRIEF.maxlong = 3, 60, 60, 60
+
+
 def _shown(value: Any) -> str:
-    text = repr(value)
+    text = _BRIEF.repr(value)  # never the whole of it: aliases make a short YAML file a value without end
     return text if len(text) <= 40 else text[:37] + "..."

@@ -45,3 +45,9 @@ def nearest(word: str, choices: Iterable[str], *, fallback: str) -> str:
     if not close:
         return fallback
     return "did you mean " + " or ".join(repr(name) for name in close) + "?"
+
+
+def one_line(text: str, most: int = 1_000) -> str:
+    """`text` as one line of at most `most` characters, in which what would steer a terminal is escaped."""
+    short = text if len(text) <= most else text[: most - 3] + "..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in short)

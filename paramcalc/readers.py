@@ -43,6 +43,8 @@ def read(source: Source) -> Document:
         raise SourceError(f"a {kind} is not a model", "give a path, a preset's name, or a mapping of config fields")
     text = os.fspath(source)
     if text == "-":
+        if sys.stdin is None:
+            raise SourceError("standard input is closed")
         return _parsed(_limited(sys.stdin.buffer.read(LARGEST_FILE + 1), "standard input"), "stdin", "standard input")
     if _is_path(text):
         return read_path(Path(text))
@@ -56,7 +58,7 @@ def _is_path(text: str) -> bool:
     try:
         path = Path(text)
         return path.is_file() or (path / "config.json").is_file() or (path.exists() and text not in presets.names())
-    except ValueError:  # a null byte
+    except (ValueError, OSError):  # a null byte, a name too long, a folder that may not be searched
         return False
 
 
@@ -67,9 +69,14 @@ def read_preset(name: str) -> Document:
 
 def read_path(path: Path) -> Document:
     """Read a JSON or YAML file, or the config.json of a directory."""
-    if path.is_dir():
-        return _read_directory(path)
-    return _parsed(_bytes(path), _name(path), str(path), yaml=path.suffix.lower() in (".yaml", ".yml"))
+    try:
+        if path.is_dir():
+            return _read_directory(path)
+        return _parsed(_bytes(path), _name(path), str(path), yaml=path.suffix.lower() in (".yaml", ".yml"))
+    except PermissionError as error:
+        raise SourceError(f"not allowed to read {path}", "check the permissions") from error
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _read_directory(path: Path) -> Document:
@@ -102,9 +109,7 @@ def _bytes(path: Path) -> bytes:
             )
         with path.open("rb") as file:
             return _limited(file.read(LARGEST_FILE + 1), str(path))
-    except PermissionError as error:
-        raise SourceError(f"not allowed to read {path}", "check the file's permissions") from error
-    except (OSError, ValueError) as error:
+    except ValueError as error:  # a null byte
         raise SourceError(f"cannot read {path}: {error}") from error
 
 
@@ -174,7 +179,8 @@ def _yaml(text: str, origin: str) -> Any:
         where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
         problem = getattr(error, "problem", None) or str(error)
         raise SourceError(f"{origin} is not valid YAML: {problem}{where}") from error
-    except (RecursionError, ValueError) as error:
+    except (RecursionError, ValueError, AttributeError, LookupError) as error:
+        # The last two are what PyYAML raises for a value that does not fit its explicit tag, as in !!bool abc.
         raise SourceError(f"{origin} is not usable YAML: {error}") from error
 
 

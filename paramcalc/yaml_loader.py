@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml  # noqa: TID253  (this module is itself imported only where YAML is read)
@@ -24,3 +25,15 @@ class StrictLoader(_Base):  # type: ignore[misc]
             seen[key if isinstance(key, str) else id(key_node)] = key_node
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
         return mapping
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        """A whole number. YAML 1.1 reads 010000 as octal and 1:30 in base 60, which nobody means by a size."""
+        if re.match(r"[-+]?(0[0-9_]|.*:)", node.value):
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the number {node.value} is octal or base 60 in YAML", node.start_mark
+            )
+        number: int = super().construct_yaml_int(node)
+        return number
+
+
+StrictLoader.add_constructor("tag:yaml.org,2002:int", StrictLoader.construct_yaml_int)

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TextIO
+
+from paramcalc.errors import one_line
 
 
 def run() -> None:
     """Entry point of the `paramcalc` command."""
     gc.disable()  # a process that lives for a fifth of a second leaves nothing worth collecting
+    sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
     sys.exit(main())
+
+
+def _writable(stream: TextIO | None) -> TextIO:
+    """A standard stream that takes any text: a closed one swallows it, a narrow encoding escapes what it lacks."""
+    if stream is None:
+        return open(os.devnull, "w", encoding="utf-8")
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,10 +40,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error.message, error.hint, error.exit_code, arguments)
     except BrokenPipeError:
         # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go(sys.stdout)
         return 0
+    except OSError as error:
+        _let_go(sys.stdout)
+        return _fail(f"cannot write standard output: {error.strerror}", None, 2, [])
     except KeyboardInterrupt:
         return 130
+
+
+def _let_go(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(arguments: list[str]) -> int:
@@ -64,14 +85,15 @@ def _fail(message: str, hint: str | None, code: int, arguments: list[str]) -> in
 
         error = {"message": message, "hint": hint, "exit_code": code}
         sys.stdout.write(json.dumps({"error": error}, ensure_ascii=False) + "\n")
-    sys.stderr.write(f"error: {message}\n")
+    sys.stderr.write(f"error: {one_line(message)}\n")
     if hint:
-        sys.stderr.write(f"hint: {hint}\n")
+        sys.stderr.write(f"hint: {one_line(hint)}\n")
     return code
 
 
 def _wants_json(arguments: list[str]) -> bool:
     # Asked of the raw arguments, because parsing them may be what failed.
+    arguments = [argument.lower() for argument in arguments]
     if {"--json", "--format=json", "-fjson"} & set(arguments):
         return True
     return any(pair in (("--format", "json"), ("-f", "json")) for pair in pairwise(arguments))

@@ -79,7 +79,7 @@ def _value(text: str) -> Any:
         return words[text.lower()]
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -96,6 +96,6 @@ def levels(text: str | None) -> int | None:
     """How many levels of a tree to open: a whole number from 1 on."""
     if text is None:
         return None
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 100:
+    if not text.isascii() or not text.isdigit() or len(text) > 2 or int(text) == 0:
         raise ParamcalcError(f"--depth {text}: not a number of levels", "write it like --depth 3")
     return int(text)

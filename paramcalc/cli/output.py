@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.cli.options import Format, chosen_format
-from paramcalc.errors import ParamcalcError
+from paramcalc.errors import ParamcalcError, one_line
 from paramcalc.render import text
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Output:
             sys.stdout.write(result)
             return
         try:
-            with open(self.path, "w", encoding="utf-8") as file:
+            with open(self.path, "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(result)
         except OSError as error:
             raise ParamcalcError(f"cannot write {self.path}: {error.strerror}") from error
@@ -68,7 +68,7 @@ class Output:
 def warn(warnings: Iterable[str]) -> None:
     """One line each on standard error."""
     for warning in warnings:
-        sys.stderr.write(f"warning: {warning}\n")
+        sys.stderr.write(f"warning: {one_line(warning)}\n")
 
 
 def dumped(reports: Iterable[Report]) -> list[dict[str, Any]]:

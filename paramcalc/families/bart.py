@@ -12,6 +12,11 @@ from paramcalc.spec import Block, Embedding, Linear, block
 
 
 @family("bart", "BartForConditionalGeneration", names=NAMES, defaults=BART, unused=UNUSED)
+def bart(c: Config) -> Block:
+    """Post-norm encoder and decoder, learned positions with two spare rows (BartForConditionalGeneration)."""
+    return model(c, Form(unstated_labels=3))
+
+
 @family(
     "plbart",
     "PLBartForConditionalGeneration",
@@ -21,8 +26,8 @@ from paramcalc.spec import Block, Embedding, Linear, block
     | dict(decoder_layers=6, decoder_attention_heads=12, decoder_ffn_dim=3072),
     unused=UNUSED,
 )
-def bart(c: Config) -> Block:
-    """Post-norm encoder and decoder, learned positions with two spare rows (BartForConditionalGeneration)."""
+def plbart(c: Config) -> Block:
+    """BART over program text (PLBartForConditionalGeneration)."""
     return model(c, Form())
 
 

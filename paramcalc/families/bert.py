@@ -10,6 +10,7 @@ from paramcalc.families.heads import (
     dense,
     discriminator,
     encoder_heads,
+    labels,
     lm_head,
     masked_lm_head,
     roberta_heads,
@@ -343,7 +344,10 @@ def albert(c: Config) -> Block:
     group = layer if inner == 1 else block(**{f"layer_{i}": layer for i in range(inner)})
     runs = [Run(1, group, passes=passes) for passes in group_passes(depth, groups)]
     before = embeddings(c, c.embedding_size) | projected(c, c.embedding_size)
-    return encoder(c, before, runs, encoder_heads(c, c.embedding_size))
+    heads = encoder_heads(c, c.embedding_size)
+    if c.head == "pretraining":  # AlbertForPreTraining asks for num_labels orders of two sentences, BERT always for 2
+        heads["next_sentence"] = dense(c, labels(c))
+    return encoder(c, before, runs, heads)
 
 
 def group_passes(depth: int, groups: int) -> list[int]:

@@ -41,11 +41,21 @@ def lm_head(c: Config, width: int, *, owner: str, bias: bool = False, rows: int 
     )
 
 
-def labels(c: Config) -> int:
-    """Classes of a classifier: the length of id2label, or num_labels; 2 where neither is there."""
+def labels(c: Config, *, unstated: int = 2) -> int:
+    """Classes of a classifier: num_labels, or the length of id2label; `unstated` where neither is there.
+
+    Where the two contradict each other transformers warns and takes num_labels (PreTrainedConfig.__init__).
+    """
     names, number = c.root.raw("id2label"), c.root.raw("num_labels")
-    count = len(names) if isinstance(names, Mapping) else c.root.whole("num_labels", 2 if number is None else number)
-    return named("num_labels", count, origin="id2label" if names else "num_labels")
+    known = len(names) if isinstance(names, Mapping) else None
+    if number is None:
+        return named(
+            "num_labels", unstated if known is None else known, origin="num_labels" if known is None else "id2label"
+        )
+    count = c.root.whole("num_labels", number)
+    if known is not None and known != count:
+        c.doubts.append(f"{c.family}: id2label names {known} classes, num_labels says {count}; num_labels is taken")
+    return named("num_labels", count, origin="num_labels")
 
 
 def unknown_head(c: Config) -> Exception:
@@ -138,10 +148,11 @@ def summary(c: Config) -> dict[str, Component]:
 # -- encoder-decoders --------------------------------------------------------------------------------------------
 
 
-def classifier(c: Config, *, transform: bool) -> dict[str, Component]:
+def classifier(c: Config, *, transform: bool, unstated_labels: int = 2) -> dict[str, Component]:
     """A classifier over the last hidden state, after a dense layer of the width where the class has one."""
     d = c.hidden_size
     dense: dict[str, Component] = (
         {"transform": Linear(d_in=d, d_out=d, bias=True, category="head")} if transform else {}
     )
-    return dense | {"classifier": Linear(d_in=d, d_out=labels(c), bias=True, category="head")}
+    count = labels(c, unstated=unstated_labels)
+    return dense | {"classifier": Linear(d_in=d, d_out=count, bias=True, category="head")}

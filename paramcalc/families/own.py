@@ -23,9 +23,9 @@ class MoeFields(_Strict):
     experts: int = Field(gt=0, le=10**6, description="routed experts")
     top_k: int = Field(gt=0, description="experts that one token uses")
     d_ff: int | None = Field(None, gt=0, le=10**9, description="width of an expert; the model's d_ff when absent")
-    shared: int = Field(0, ge=0, description="experts of the same width that every token uses")
-    every: int = Field(1, gt=0, description="experts in every n-th layer after the first dense ones")
-    first_dense: int = Field(0, ge=0, description="layers at the start that keep a dense FFN")
+    shared: int = Field(0, ge=0, le=10**9, description="experts of the same width that every token uses")
+    every: int = Field(1, gt=0, le=10**9, description="experts in every n-th layer after the first dense ones")
+    first_dense: int = Field(0, ge=0, le=10**9, description="layers at the start that keep a dense FFN")
 
     @model_validator(mode="after")
     def _top_k_fits(self) -> MoeFields:
@@ -44,7 +44,7 @@ class LayerFields(_Strict):
     d_ff: int | None = Field(None, gt=0, le=10**9)
     ffn: Literal["plain", "gated"] | None = None
     moe: MoeFields | Literal[False] | None = Field(None, description="experts in these layers; false: a dense FFN")
-    window: int | None = Field(None, gt=0, description="tokens of a sliding window in these layers")
+    window: int | None = Field(None, gt=0, le=10**9, description="tokens of a sliding window in these layers")
 
 
 class BiasFields(_Strict):
@@ -81,6 +81,8 @@ class TransformerConfig(_Strict):
     def _consistent(self) -> TransformerConfig:
         if self.layers is not None:
             depth = sum(entry.repeat for entry in self.layers)
+            if not 0 < depth <= 100_000:
+                raise ValueError(f"layers describes {depth} layers; 1 to 100,000 can be meant")
             if self.n_layers is not None and self.n_layers != depth:
                 raise ValueError(f"layers describes {depth} layers, n_layers says {self.n_layers}")
         elif self.n_layers is None:

@@ -57,6 +57,7 @@ class Form(NamedTuple):
     cross: bool = True  # the decoder attends to the encoder
     logits_bias: bool = True  # a persistent buffer beside the head
     ties_decoder: bool = True  # the decoder-only class can tie its head
+    unstated_labels: int = 2  # classes of a classifier whose file says nothing of them
     norms: Category | None = "norm"  # what norms count as; None: as what holds them, a tower
 
 
@@ -163,7 +164,7 @@ def head(c: Config, form: Form, *, owner: str = "shared", rows: int | None = Non
                 parts["final_logits_bias"] = Param(shape=(1, rows), buffer=True, category="head")
             return parts
         case "sequence_classification":
-            return classifier(c, transform=True)
+            return classifier(c, transform=True, unstated_labels=form.unstated_labels)
         case "question_answering":  # for which the class sets num_labels to 2
             return {"qa_outputs": Linear(d_in=d, d_out=2, bias=True, category="head")}
         case "none":
