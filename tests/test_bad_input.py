@@ -300,3 +300,63 @@ def test_a_closed_pipe_is_no_accident() -> None:
 
     assert done.stdout == "[0\n"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model_type: llama\nhidden_size: 010000\n", "010000 is octal or base 60"),
+        ("model_type: llama\nhidden_size: 1:30:00\n", "1:30:00 is octal or base 60"),
+        ("model_type: llama\nhidden_size: !!bool abc\n", "not usable YAML"),
+        ("model_type: llama\nhidden_size: !!timestamp abc\n", "not usable YAML"),
+        ('model_type: llama\nhidden_size: !!int ""\n', "not usable YAML"),
+    ],
+)
+def test_yaml_that_reads_otherwise_than_it_looks(run: Run, tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(text)
+    assert message in refused(run, str(path))
+
+
+def test_an_error_never_shows_the_whole_of_a_value(run: Run, tmp_path: Path) -> None:
+    aliases = "".join(f"k{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 45))  # 2**44 entries, written out
+    path = tmp_path / "bomb.yaml"
+    path.write_text(f"a: &a0 [z]\n{aliases}model_type: llama\nhidden_size: *a44\n")
+    assert len(refused(run, str(path))) < 300
+
+
+@pytest.mark.parametrize("layers", [[], [{"repeat": 100_000}, {"repeat": 1}]], ids=["none", "more than can be meant"])
+def test_a_depth_that_nobody_means(run: Run, tmp_path: Path, layers: list[Any]) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps({k: v for k, v in SMALL.items() if k != "n_layers"} | {"layers": layers}))
+    assert "1 to 100,000 can be meant" in refused(run, str(path))
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "a" * 300 + ".json"])
+def test_a_name_too_long_for_a_file(run: Run, name: str) -> None:
+    refused(run, name)
+
+
+def test_what_would_steer_a_terminal_is_escaped(run: Run) -> None:
+    assert r"esc\x1b[31m\n.json" in refused(run, "esc\x1b[31m\n.json")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+@pytest.mark.parametrize("arguments", [["count", "gpt2"], ["count", "gpt2", "--json"], ["--help"], ["schema"]])
+def test_a_full_device_ends_in_one_line(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "paramcalc", *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (2, "error: cannot write standard output: No space left on device\n")
+
+
+def test_a_narrow_encoding_escapes_what_it_lacks() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "paramcalc", "count", "gpt2"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"124,439,808" in done.stdout

@@ -271,3 +271,33 @@ def test_dense_layers_first_then_every_so_many() -> None:
 def test_an_adapter_is_not_a_model() -> None:
     with pytest.raises(ParamcalcError, match="describes an adapter"):
         paramcalc.load({"peft_type": "LORA", "base_model_name_or_path": "x"})
+
+
+# -- classifiers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "total"),
+    [  # totals from transformers 5.24 on the meta device
+        ({"model_type": "bart", "architectures": ["BartForSequenceClassification"]}, 407_344_131),
+        ({"model_type": "albert", "architectures": ["AlbertForPreTraining"], "num_labels": 7}, 223_178_935),
+        ({"model_type": "albert", "architectures": ["AlbertForPreTraining"], "id2label": {"0": "a"}}, 223_154_353),
+        ({"model_type": "bert", "architectures": ["BertForSequenceClassification"], "num_labels": 5}, 109_486_085),
+    ],
+)
+def test_the_labels_a_class_assumes(fields: dict[str, Any], total: int) -> None:
+    report = count(fields)
+    assert (report.parameters.total, report.model.status) == (total, "exact")
+
+
+def test_num_labels_wins_over_a_map_that_contradicts_it() -> None:
+    fields = {"model_type": "bert", "architectures": ["BertForSequenceClassification"], "id2label": {"0": "a"}}
+    report = count(fields | {"num_labels": 5})
+    assert report.parameters.total == 109_486_085  # transformers 5.24, which warns too
+    assert report.model.status == "approximate"
+
+
+def test_a_t5_encoder_that_is_told_to_decode_is_marked() -> None:
+    # transformers 5.24 builds 41,625,344 parameters: the cross attention of a decoder, in a class that has none.
+    report = count({"model_type": "t5", "architectures": ["T5EncoderModel"], "is_decoder": True})
+    assert report.model.status == "approximate"

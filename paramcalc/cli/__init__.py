@@ -84,7 +84,7 @@ def _fail(message: str, hint: str | None, code: int, arguments: list[str]) -> in
         import json
 
         error = {"message": message, "hint": hint, "exit_code": code}
-        sys.stdout.write(json.dumps({"error": error}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({"error": error}) + "\n")
     sys.stderr.write(f"error: {one_line(message)}\n")
     if hint:
         sys.stderr.write(f"hint: {one_line(hint)}\n")
