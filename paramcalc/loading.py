@@ -9,7 +9,7 @@ from paramcalc import readers
 from paramcalc.config import Config, Reading
 from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
 from paramcalc.dtypes import DEFAULT, dtype
-from paramcalc.errors import ConfigError, StrictError, nearest
+from paramcalc.errors import ConfigError, ParamcalcError, StrictError, nearest
 from paramcalc.families.registry import Family, exists, find, get, index, split_class
 from paramcalc.model import Model
 from paramcalc.spec import Block, Component
@@ -34,7 +34,16 @@ def load(
     ParamcalcError for whatever cannot be read or built.
     """
     document = readers.read(source)
+    _check(overrides, as_family)
     return build(document, overrides=overrides or {}, strict=strict, as_family=as_family, text_only=text_only)
+
+
+def _check(overrides: Any, as_family: Any) -> None:
+    """Whoever calls from Python without types gets our errors too."""
+    if not isinstance(overrides, Mapping | None) or not all(isinstance(key, str) for key in overrides or ()):
+        raise ParamcalcError("overrides must be a mapping from field names to values")
+    if not isinstance(as_family, str | None):
+        raise ParamcalcError(f"as_family must be a family's name, not a {type(as_family).__name__}")
 
 
 def build(
@@ -223,8 +232,11 @@ def _dtype(fields: Mapping[str, Any], family: str) -> tuple[str, list[str]]:
     places = [fields, *(fields[key] for key in ("text_config", "llm_config") if isinstance(fields.get(key), Mapping))]
     for place in places:
         for key in ("dtype", "torch_dtype"):
-            if isinstance(place.get(key), str) and place[key] != "auto":
-                return dtype(place[key]).name, []
+            stated = place.get(key)
+            if isinstance(stated, str) and stated != "auto":
+                return dtype(stated).name, []
+            if stated is not None and not isinstance(stated, str):
+                return DEFAULT, [f"{family}: {key} is not the name of a dtype; {DEFAULT} is assumed for the bytes"]
     return DEFAULT, [f"{family}: the config names no dtype; {DEFAULT} is assumed for the bytes"]
 
 

@@ -301,3 +301,30 @@ def test_a_t5_encoder_that_is_told_to_decode_is_marked() -> None:
     # transformers 5.24 builds 41,625,344 parameters: the cross attention of a decoder, in a class that has none.
     report = count({"model_type": "t5", "architectures": ["T5EncoderModel"], "is_decoder": True})
     assert report.model.status == "approximate"
+
+
+# -- the Python API ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"overrides": 5},
+        {"overrides": [("a", 1)]},
+        {"overrides": {5: 5}},
+        {"as_family": 5},
+        {"as_family": Path("llama")},
+    ],
+)
+def test_arguments_of_another_kind_are_refused_as_our_errors(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ParamcalcError):
+        paramcalc.load(LLAMA, **arguments)
+
+
+def test_a_dtype_that_is_no_name_is_said_to_be_none() -> None:
+    report = count({**LLAMA, "dtype": 5})
+    assert any("dtype is not the name of a dtype" in warning for warning in report.warnings)
+
+
+def test_a_family_is_found_in_any_case() -> None:
+    assert paramcalc.count(paramcalc.load(LLAMA, as_family="GPT2")).model.family == "gpt2"
