@@ -328,3 +328,27 @@ def test_a_dtype_that_is_no_name_is_said_to_be_none() -> None:
 
 def test_a_family_is_found_in_any_case() -> None:
     assert paramcalc.count(paramcalc.load(LLAMA, as_family="GPT2")).model.family == "gpt2"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "at_root", "in_section", "total"),
+    [  # totals from transformers 5.24: the text class reads text_config alone, the multimodal one the root
+        ("Gemma3Text", {"num_labels": 3}, {}, 4_333_504),
+        ("Gemma3Text", {"num_labels": 7}, {"num_labels": 3}, 4_333_568),
+        ("Gemma3", {"num_labels": 3}, {}, 97_267_712),
+        ("Gemma3", {"num_labels": 7}, {"num_labels": 3}, 97_267_968),
+    ],
+)
+def test_whose_labels_a_classifier_takes(
+    prefix: str, at_root: dict[str, int], in_section: dict[str, int], total: int
+) -> None:
+    text = {"model_type": "gemma3_text", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 100, **in_section}
+    report = count(
+        {
+            "model_type": "gemma3",
+            "architectures": [f"{prefix}ForSequenceClassification"],
+            "text_config": text,
+            **at_root,
+        }
+    )
+    assert (report.parameters.total, report.model.status) == (total, "exact")

@@ -44,15 +44,17 @@ def lm_head(c: Config, width: int, *, owner: str, bias: bool = False, rows: int 
 def labels(c: Config, *, unstated: int = 2) -> int:
     """Classes of a classifier: num_labels, or the length of id2label; `unstated` where neither is there.
 
-    Where the two contradict each other transformers warns and takes num_labels (PreTrainedConfig.__init__).
+    Where the two contradict each other transformers warns and takes num_labels (PreTrainedConfig.__init__). The text
+    class of a multimodal model reads only the text_config of a file that has one (PreTrainedConfig.from_pretrained).
     """
-    names, number = c.root.raw("id2label"), c.root.raw("num_labels")
+    holder = c if "TextFor" in c.architecture and c.root.says("text_config") else c.root
+    names, number = holder.raw("id2label"), holder.raw("num_labels")
     known = len(names) if isinstance(names, Mapping) else None
     if number is None:
         return named(
             "num_labels", unstated if known is None else known, origin="num_labels" if known is None else "id2label"
         )
-    count = c.root.whole("num_labels", number)
+    count = holder.whole("num_labels", number)
     if known is not None and known != count:
         c.doubts.append(f"{c.family}: id2label names {known} classes, num_labels says {count}; num_labels is taken")
     return named("num_labels", count, origin="num_labels")
