@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.count import count
@@ -11,17 +12,23 @@ from paramcalc.model import Model
 from paramcalc.version import __version__
 
 if TYPE_CHECKING:
+    from paramcalc.footprint.memory import memory
+    from paramcalc.footprint.report import MemoryReport
     from paramcalc.report import CountReport
 
-__all__ = ["CountReport", "Model", "ParamcalcError", "__version__", "count", "load"]
+__all__ = ["CountReport", "MemoryReport", "Model", "ParamcalcError", "__version__", "count", "load", "memory"]
+
+# Loaded when asked for: a report's schema costs more to load than a count, and a JSON answer does without it.
+_LAZY = {
+    "CountReport": "paramcalc.report",
+    "MemoryReport": "paramcalc.footprint.report",
+    "memory": "paramcalc.footprint.memory",
+}
 
 
 def __getattr__(name: str) -> Any:
-    # The report's schema costs more to load than a count; a JSON answer does without it.
-    if name == "CountReport":
-        from paramcalc.report import CountReport
-
-        return CountReport
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

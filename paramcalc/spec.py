@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, get_args
 
 from paramcalc.dims import Size
 from paramcalc.frozen import Frozen
+from paramcalc.kept import Kept
 
 Category = Literal[
     "embedding",
@@ -34,6 +35,22 @@ Role = Literal["parameter", "buffer", "mtp"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 
+# What a tensor is to those who store it: formats touch matrices, leave norms and biases alone.
+Kind = Literal["matrix", "bias", "embedding", "norm", "conv", "param"]
+# Which of its sides tensor parallelism cuts: outputs, inputs, or rows of a vocabulary.
+Side = Literal["column", "row", "vocab"]
+
+
+class Split(NamedTuple):
+    """How tensor parallelism divides a tensor: along which side, and into how many shares at most.
+
+    Beyond `units` (heads, key/value heads) devices hold copies. Megatron-LM (1909.08053), section 3.
+    """
+
+    side: Side
+    units: int
+
+
 class Weight(NamedTuple):
     """One tensor: where it is, its shape, how many copies exist and how many of them one token uses."""
 
@@ -43,6 +60,9 @@ class Weight(NamedTuple):
     copies: int = 1
     active: int = 1  # copies that one token uses; equal to `copies` for everything but routed experts
     role: Role = "parameter"
+    kind: Kind = "param"
+    experts: int = 1  # how many of the copies are experts side by side in one layer
+    split: Split | None = None  # None: every device of a tensor-parallel group holds all of it
 
     @property
     def elements(self) -> int:
@@ -57,6 +77,7 @@ class Part(NamedTuple):
     component: Component
     copies: int = 1
     active: int = 1
+    experts: int = 1
 
 
 class Tie(NamedTuple):
@@ -95,15 +116,19 @@ class Component(Frozen):
 
     def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
         """Every tensor below this component, with full paths, categories and multiplied copies."""
-        for name, shape, category, copies, active, role in self.remembered("weights", self._weights):
-            yield Weight(prefix + name, shape, claimed(outer, category) or "other", copies, active, role)
+        for w in self.remembered("weights", self._weights):
+            yield w._replace(name=prefix + w.name, category=claimed(outer, w.category) or "other")
 
     def _weights(self) -> Iterator[Weight]:
         for w in self.tensors():
             yield w._replace(category=self.category or "other")
-        for name, component, copies, active in self.children():
+        for name, component, copies, active, experts in self.children():
             for w in component.weights(f"{name}.", self.category):
-                yield w if copies == 1 == active else w._replace(copies=w.copies * copies, active=w.active * active)
+                yield (
+                    w
+                    if copies == 1 == active
+                    else w._replace(copies=w.copies * copies, active=w.active * active, experts=w.experts * experts)
+                )
 
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         """Every tie below this component, with full paths and categories."""
@@ -115,6 +140,16 @@ class Component(Frozen):
             yield tie._replace(category=self.category or "other")
         for part in self.children():
             yield from part.component.all_ties(f"{part.name}.", self.category)
+
+    def keeps(self) -> Iterator[Kept]:
+        """What it keeps itself, for each sequence, between one token and the next."""
+        return iter(())
+
+    def cache(self) -> Iterator[Kept]:
+        """All that is kept below this component, with the copies of its layers."""
+        yield from self.keeps()
+        for part in self.children():
+            yield from part.component.cache()
 
     def stacks(self) -> Iterator[Stack]:
         """The stacks of layers below this component, in order."""
@@ -146,12 +181,14 @@ class Linear(Component):
     d_out: Size
     bias: bool = False
     tied_to: str | None = None
+    split: Split | None = None
 
     def tensors(self) -> Iterator[Weight]:
         if self.tied_to is None:
-            yield Weight("weight", (self.d_out, self.d_in))
+            yield Weight("weight", (self.d_out, self.d_in), kind="matrix", split=self.split)
         if self.bias:
-            yield Weight("bias", (self.d_out,))
+            whole = self.split is None or self.split.side == "row"  # added once, after the shares are summed
+            yield Weight("bias", (self.d_out,), kind="bias", split=None if whole else self.split)
 
     def ties(self) -> Iterator[Tie]:
         if self.tied_to is not None:
@@ -168,7 +205,7 @@ class Embedding(Component):
 
     def tensors(self) -> Iterator[Weight]:
         if self.tied_to is None:
-            yield Weight("weight", (self.rows, self.width))
+            yield Weight("weight", (self.rows, self.width), kind="embedding")
 
     def ties(self) -> Iterator[Tie]:
         if self.tied_to is not None:
@@ -186,9 +223,9 @@ class Norm(Component):
 
     def tensors(self) -> Iterator[Weight]:
         if self.scale:
-            yield Weight("weight", (self.width,), copies=self.count, active=self.count)
+            yield Weight("weight", (self.width,), copies=self.count, active=self.count, kind="norm")
         if self.bias:
-            yield Weight("bias", (self.width,), copies=self.count, active=self.count)
+            yield Weight("bias", (self.width,), copies=self.count, active=self.count, kind="norm")
 
 
 class Conv1d(Component):
@@ -200,9 +237,9 @@ class Conv1d(Component):
     bias: bool = True
 
     def tensors(self) -> Iterator[Weight]:
-        yield Weight("weight", (self.channels, self.per_group, self.kernel))
+        yield Weight("weight", (self.channels, self.per_group, self.kernel), kind="conv")
         if self.bias:
-            yield Weight("bias", (self.channels,))
+            yield Weight("bias", (self.channels,), kind="bias")
 
 
 class Param(Component):
@@ -257,6 +294,9 @@ class Mtp(Block):
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:  # noqa: ARG002
         return iter(())  # copies in a module that is not built tie nothing
 
+    def cache(self) -> Iterator[Kept]:
+        return iter(())  # nor does it run
+
 
 class Run(NamedTuple):
     """`repeat` equal layers in a row; each is passed through `passes` times (1 unless layers are shared)."""
@@ -285,7 +325,7 @@ class Stack(Component):
     def kinds(self) -> Iterator[tuple[list[str], Component, int]]:
         """(numbers of its runs, layer, how many in all) for each distinct layer, however the layers alternate."""
         found: dict[int, tuple[list[str], Component, int]] = {}
-        for name, layer, copies, _ in self.children():
+        for name, layer, copies, *_ in self.children():
             names, _, so_far = found.get(id(layer), ([], layer, 0))
             found[id(layer)] = [*names, name] if len(names) < 4 else names, layer, so_far + copies
         return iter(found.values())
@@ -306,9 +346,20 @@ class Stack(Component):
                 yield from (tie._replace(name=f"{prefix}{i}.{tie.name}") for tie in tied.get(id(run.layer), ()))
             start += run.repeat
 
+    def cache(self) -> Iterator[Kept]:
+        """What each layer keeps, as often as it is passed through: a shared layer keeps something at every pass."""
+        if self.role not in GENERATING:
+            return
+        for run in self.runs:
+            for kept in run.layer.remembered("cache", run.layer.cache):
+                yield kept._replace(copies=kept.copies * int(run.repeat) * run.passes)
+
     def stacks(self) -> Iterator[Stack]:
         yield self
 
+
+# Stacks that see one token after the other; an encoder sees all of its input at once and keeps nothing.
+GENERATING = ("decoder",)
 
 Layers = Run | Iterable[Component | Run]  # what a recipe may hand to a stack
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from paramcalc.components.ffn import Experts, Router, grouped
 from paramcalc.dims import Size
+from paramcalc.kept import Kept, Span
 from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, block
 
 Kind = Literal["self", "cross"]
@@ -72,6 +73,19 @@ class Attention(Component):
             else Linear(d_in=self.out_in or self.heads * d_v, d_out=self.out_width or d, bias=self.out_bias),
         }
         return {name: part for name, part in parts.items() if part is not None}
+
+    def keeps(self) -> Iterator[Kept]:
+        """Keys and values of each token; nothing where an earlier layer's are used."""
+        if self.keys == "borrowed":
+            return
+        span: Span = "tokens" if self.window is None else "window"
+        for what, channels in (("key", self.head_dim), ("value", self.value_dim or self.head_dim)):
+            kept = Kept(what, self.kv_heads * channels, shares=self.kv_heads)  # type: ignore[arg-type]
+            yield (
+                kept._replace(span="source")
+                if self.source == "cross"
+                else kept._replace(span=span, size=self.window or 1)
+            )
 
     def label(self) -> str:
         if self.source == "cross":

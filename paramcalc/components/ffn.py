@@ -52,7 +52,7 @@ class Experts(Component):
     top_k: Size
 
     def children(self) -> Iterator[Part]:
-        yield Part("expert", self.expert, self.count, self.top_k)
+        yield Part("expert", self.expert, self.count, self.top_k, experts=self.count)
 
 
 class Router(Component):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
+from paramcalc.kept import Kept
 from paramcalc.spec import Category, Component, Linear, Tie, Weight, block, claimed
 
 
@@ -27,6 +28,9 @@ class Reused(Component):
                 continue  # goes with its matrix
             path = weight.name.removesuffix(".weight")
             yield Tie(f"{prefix}{path}", f"{self.owner}.{path}", weight.category)
+
+    def cache(self) -> Iterator[Kept]:
+        return self.part.cache()
 
     def label(self) -> str:
         return self.part.label()

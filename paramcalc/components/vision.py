@@ -24,9 +24,9 @@ class PatchEmbedding(Component):
 
     def tensors(self) -> Iterator[Weight]:
         frames = () if self.frames is None else (self.frames,)
-        yield Weight("weight", (self.width, self.channels, *frames, *self.patch))
+        yield Weight("weight", (self.width, self.channels, *frames, *self.patch), kind="conv")
         if self.bias:
-            yield Weight("bias", (self.width,))
+            yield Weight("bias", (self.width,), kind="bias")
 
 
 class LanguageModel(Block):

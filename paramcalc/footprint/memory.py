@@ -1,0 +1,42 @@
+"""The fold: from a model and its assumptions to bytes. No family names, no branch on a component's type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from paramcalc.count import Figures, describe
+from paramcalc.errors import ParamcalcError
+from paramcalc.footprint import cache, weights
+from paramcalc.footprint.assumptions import Assumptions, assume
+from paramcalc.model import Model
+from paramcalc.version import SCHEMA_VERSION, __version__
+
+if TYPE_CHECKING:
+    from paramcalc.footprint.report import MemoryReport
+
+
+def memory(model: Model, *, context: int, **assumptions: Any) -> MemoryReport:
+    """What a model takes in bytes while it answers `batch` sequences of `context` tokens.
+
+    Further assumptions are the fields of `Assumptions`. Raises ParamcalcError for what is not understood, with the
+    choices.
+    """
+    from paramcalc.footprint.report import MemoryReport
+
+    if not isinstance(model, Model):
+        raise ParamcalcError(f"memory wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
+    return MemoryReport.model_validate(figures(model, assume(context=context, **assumptions)))
+
+
+def figures(model: Model, assumed: Assumptions) -> Figures:
+    """The same as plain data: the keys and the order of `MemoryReport`."""
+    parts = {"weights": weights.figures(weights.stored(model, assumed)), **cache.figures(model, assumed)}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "version": __version__,
+        "model": describe(model),
+        "warnings": list(model.warnings),
+        "assumptions": assumed.values(),
+        **parts,
+        "total": {"bytes": sum(part["bytes"] for part in parts.values())},
+    }
