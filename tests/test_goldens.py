@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import paramcalc
 from paramcalc.report import CountReport
@@ -118,6 +121,18 @@ def test_goldens_never_come_from_paramcalc() -> None:
     for script in GOLDENS.glob("*.py"):
         assert "import paramcalc" not in script.read_text()
         assert "from paramcalc" not in script.read_text()
+
+
+def test_goldens_of_the_hub_follow_from_their_derivations() -> None:
+    made = subprocess.run([sys.executable, GOLDENS / "hub.py", "--check"], capture_output=True, text=True, check=False)
+
+    assert made.returncode == 0, made.stdout + made.stderr
+
+
+def test_every_golden_has_a_maker() -> None:
+    derived = {name for path in (GOLDENS / "hub").glob("*.yaml") for name in yaml.safe_load(path.read_text())}
+
+    assert derived == {case_id(path) for path in CASES if "transformers" not in read(path)}
 
 
 @pytest.mark.parametrize("block", read(GOLDENS / "torch_blocks.json")["blocks"], ids=str)

@@ -110,17 +110,6 @@ def tied_above(c: Config) -> dict[str, bool]:
     return {} if c.head == "lm" else {"tie_word_embeddings": c.tie_word_embeddings}
 
 
-KIMI_UNUSED = ["ignore_index", "media_placeholder_token_id", "use_unified_vision_chunk", "video_placeholder"]
-
-
-@family("kimi_k25", "KimiK25ForConditionalGeneration", defaults={}, unused=KIMI_UNUSED)
-@family("kimi_vl", "KimiVLForConditionalGeneration", defaults={}, unused=KIMI_UNUSED)
-def kimi_k25(c: Config) -> Component:
-    """Kimi with a vision tower: the language model is counted (KimiK25ForConditionalGeneration)."""
-    kind = {"kimi_k25": "kimi_k2", "kimi_vl": "deepseek_v3"}[c.family]
-    return text_of(c, "text_config", kind, "vision_config", **tied_above(c))
-
-
 @family(
     "mllama_text_model",
     "MllamaForCausalLM",

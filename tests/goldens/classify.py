@@ -86,7 +86,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
     (
         "projector",
         (
-            called("multi_modal_projector", "connector", "embed_vision", "embed_audio"),
+            called("multi_modal_projector", "mm_projector", "connector", "embed_vision", "embed_audio"),
             part(r"^GitModel$", "visual_projection", "img_temporal_embedding"),
             part(r"^Musicgen(Melody)?ForCond", "enc_to_dec_proj", "audio_enc_to_dec_proj"),
             part(r"^GraniteSpeech(Plus)?Model$", "projector"),
