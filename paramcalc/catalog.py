@@ -9,6 +9,7 @@ from paramcalc import presets, readers
 from paramcalc.count import count
 from paramcalc.errors import ParamcalcError, nearest
 from paramcalc.families.registry import get, index
+from paramcalc.footprint.report import MemoryReport
 from paramcalc.loading import build
 from paramcalc.report import CountReport, Explanation, FamilyField, FamilyInfo, PresetInfo, Report
 
@@ -83,6 +84,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schema of every report, and of the YAML model format."""
     reports: dict[str, type[Report]] = {
         "count": CountReport,
+        "memory": MemoryReport,
         "explain": Explanation,
         "presets": PresetInfo,
         "families": FamilyInfo,

@@ -9,6 +9,7 @@ from paramcalc.errors import ParamcalcError
 
 COUNTS = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K"))
 BYTES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+_TOKENS = {"": 1, "k": 2**10, "m": 2**20}
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 
 
@@ -62,3 +63,28 @@ def parse_count(text: str) -> tuple[int, int]:
     if step <= 1:
         return int(middle), int(middle)
     return int((middle - step / 2).to_integral_value()), int((middle + step / 2).to_integral_value())
+
+
+def parse_tokens(text: str) -> int:
+    """Tokens as people write them: `8192`, `8k` = 8,192, `128k` = 131,072 (k and m are binary, as in model cards).
+
+    Raises ParamcalcError when the text is not a whole number of tokens from 1 on.
+    """
+    match = re.fullmatch(r"\s*([0-9][0-9,_]*)\s*([km]?)\s*", text, re.IGNORECASE)
+    number = int(match[1].replace(",", "").replace("_", "")) * _TOKENS[match[2].lower()] if match else 0
+    if number < 1:
+        raise ParamcalcError(f"{text!r} is not a number of tokens", "write it like 8192, 8k (8,192) or 128k (131,072)")
+    return number
+
+
+def parse_bytes(text: str) -> int:
+    """A size such as `24GiB`, `80GB` (decimal) or a plain number of bytes.
+
+    Raises ParamcalcError for anything else; `G` alone is neither GiB nor GB, and refused.
+    """
+    match = re.fullmatch(r"\s*([0-9][0-9,_]*(?:\.[0-9]+)?)\s*(|B|[KMGT]i?B)\s*", text, re.IGNORECASE)
+    if not match:
+        raise ParamcalcError(f"{text!r} is not a size", "write it like 24GiB (binary), 80GB (decimal) or 512MiB")
+    number, unit = Decimal(match[1].replace(",", "").replace("_", "")), match[2].lower().removesuffix("b")
+    base, power = (1024 if unit.endswith("i") else 1000), " kmgt".index(unit[:1] or " ")
+    return int(number * base**power)

@@ -6,7 +6,7 @@ import pytest
 
 from paramcalc.dtypes import dtype
 from paramcalc.errors import ParamcalcError
-from paramcalc.units import human_bytes, human_count, parse_count, percent
+from paramcalc.units import human_bytes, human_count, parse_bytes, parse_count, percent
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,16 @@ def test_an_unknown_dtype_names_the_nearest() -> None:
         dtype("bfloat61")
 
     assert "bfloat16" in (error.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("24GiB", 25_769_803_776), ("80GB", 80_000_000_000), ("512 MiB", 536_870_912), ("1.5kB", 1500)]
+)
+def test_sizes_say_which_kind_they_are(text: str, size: int) -> None:
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["24G", "many", "-1GiB", "1 Gib it", ""])
+def test_a_size_without_its_kind_is_refused(text: str) -> None:
+    with pytest.raises(ParamcalcError):
+        parse_bytes(text)

@@ -59,6 +59,8 @@ def figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
     return {
         "kv_cache": {
             "bytes": assumed.batch * total(caches),
+            "dtype": entries.key.name if entries.key == entries.value else f"{entries.key.name} / {entries.value.name}",
+            "latent": any(one.form == "latent" for one in model.tree.cache()),
             "bytes_per_token": sum(map(entries.bytes, growing)),
             "per_sequence": {
                 "bytes": total(caches),

@@ -62,6 +62,8 @@ class CachePart(Report):
     """Keys and values, or what stands for them."""
 
     bytes: int
+    dtype: str = Field(description="of keys, and of values where it is another")
+    latent: bool = Field(description="whether some of the attention is latent, so that `mla` matters")
     bytes_per_token: int = Field(description="what each token adds while it is inside all windows")
     per_sequence: PerSequence
 

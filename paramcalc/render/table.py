@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from paramcalc.dtypes import dtype
 from paramcalc.outline import Row
 from paramcalc.render.pattern import patterns
-from paramcalc.report import CountReport, FamilyInfo
+from paramcalc.report import CountReport, FamilyInfo, ModelInfo
 from paramcalc.units import exact, human_bytes, human_count, percent
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
+    from rich.text import Text
 
 WIDE = 400  # columns of a pipe or a file, where nothing needs to be left out
 GAP = 3  # columns between two columns
@@ -73,11 +74,17 @@ def _header(report: CountReport) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    m = report.model
-    head = Text(m.name, style="bold")
-    head.append(f"  {m.family}  {m.architecture}  ", style="default")
-    head.append(m.status, style="bold green" if m.status == "exact" else "bold yellow")
-    return Group(head, *(Text(line) for line in patterns(report.layers)))
+    return Group(heading(report.model), *(Text(line) for line in patterns(report.layers)))
+
+
+def heading(model: ModelInfo) -> Text:
+    """Which model it is, as what it was read, and how far the figures are to be trusted."""
+    from rich.text import Text
+
+    head = Text(model.name, style="bold")
+    head.append(f"  {model.family}  {model.architecture}  ", style="default")
+    head.append(model.status, style="bold green" if model.status == "exact" else "bold yellow")
+    return head
 
 
 def category_table(report: CountReport, room: int) -> Table:
@@ -95,11 +102,11 @@ def category_table(report: CountReport, room: int) -> Table:
     spare = room - sum(column.width for column in columns) - GAP
     if spare >= LEAST_BAR:
         cells = min(spare, BAR)
-        columns.append(Column("", [_bar(n, max(totals), cells) for n in totals], " " * cells, style="cyan"))
-    return _fitted(columns, room)
+        columns.append(Column("", [bar(n, max(totals), cells) for n in totals], " " * cells, style="cyan"))
+    return fitted(columns, room)
 
 
-def _bar(part: int, largest: int, cells: int) -> str:
+def bar(part: int, largest: int, cells: int) -> str:
     """A bar in eighths of a cell, so that small parts still show."""
     eighths = -(-part * cells * 8 // largest) if largest else 0
     return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
@@ -115,7 +122,7 @@ def tree_table(rows: Sequence[Row], total: int, room: int) -> Table:
         Column("", [human_count(n) for n in totals], human_count(total), right=True, rank=3),
         Column("share", [percent(n, total) for n in totals], percent(total, total), right=True, rank=2),
     ]
-    return _fitted(columns, room)
+    return fitted(columns, room)
 
 
 def summary(report: CountReport, room: int, include_mtp: bool) -> Table:
@@ -140,7 +147,7 @@ def summary(report: CountReport, room: int, include_mtp: bool) -> Table:
         Column("", [human_count(figure) for _, figure, _ in rows] + blank, right=True, rank=1),
         Column("", [note for _, _, note in rows] + ties, rank=2),
     ]
-    return _fitted(columns, room, bare=True)
+    return fitted(columns, room, bare=True)
 
 
 def weights(report: CountReport) -> RenderableType:
@@ -173,7 +180,7 @@ class Column(NamedTuple):
         return max(map(len, [self.name, self.total, *self.cells])) + GAP
 
 
-def _fitted(columns: list[Column], room: int, *, bare: bool = False) -> Table:
+def fitted(columns: list[Column], room: int, *, bare: bool = False) -> Table:
     """A table of the columns there is room for: numbers are left out, never cut."""
     from rich.table import Table
 
@@ -211,7 +218,7 @@ def models_table(reports: Sequence[CountReport], room: int) -> Table:
         Column("non-embedding", [exact(report.parameters.non_embedding) for report in reports], right=True, rank=4),
         Column("weights", sizes, right=True, rank=3),
     ]
-    return _fitted(columns, room)
+    return fitted(columns, room)
 
 
 def listing(rows: Sequence[Mapping[str, str | int]], ranks: Mapping[str, int], room: int) -> Table:
@@ -222,7 +229,7 @@ def listing(rows: Sequence[Mapping[str, str | int]], ranks: Mapping[str, int], r
         texts = [exact(cell) if isinstance(cell, int) else cell for cell in cells]
         right = all(isinstance(cell, int) for cell in cells)
         columns.append(Column(name.replace("_", " "), texts, right=right, rank=ranks.get(name, 0)))
-    return _fitted(columns, room)
+    return fitted(columns, room)
 
 
 def family_table(info: FamilyInfo) -> Group:

@@ -1,0 +1,87 @@
+"""The options under which a footprint holds: one line each, in vLLM's words where the meaning is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import typer  # noqa: TID253  (only the command line imports this module)
+
+from paramcalc.cli.groups import Group
+from paramcalc.errors import ParamcalcError
+from paramcalc.footprint.assumptions import Assumptions, assume
+from paramcalc.units import parse_tokens
+
+CONTEXT = "8k"  # where none is given; printed with the result
+
+
+class Asked(NamedTuple):
+    """An option: its flags, the word for its value, its help, and how its text is read."""
+
+    flags: tuple[str, ...]
+    metavar: str
+    help: str
+    read: Callable[[str], Any] = str
+    many: bool = False
+
+    def annotation(self) -> Any:
+        """As Typer wants it."""
+        kind = list[str] if self.many else str
+        return Annotated[kind | None, typer.Option(*self.flags, metavar=self.metavar, help=self.help)]
+
+
+def whole(text: str) -> int:
+    """A whole number."""
+    if not text.isascii() or not text.isdigit():
+        raise ParamcalcError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def pair(text: str) -> tuple[str, str]:
+    """`norm=fp32` as ("norm", "fp32")."""
+    part, equals, dtype = text.partition("=")
+    if not equals or not part.strip() or not dtype.strip():
+        raise ParamcalcError(f"--dtype-of {text}: no PART=DTYPE", "write it like --dtype-of norm=fp32")
+    return part.strip(), dtype.strip()
+
+
+ASKED = {
+    "context": Asked(
+        ("--context", "-c", "--max-model-len"),
+        "TOKENS",
+        f"Tokens of each sequence, prompt and answer: 8192, 8k, 128k (131,072). {CONTEXT} if not given.",
+        parse_tokens,
+    ),
+    "batch": Asked(("--batch", "-b", "--max-num-seqs"), "N", "Sequences at a time.", whole),
+    "source": Asked(("--source",), "TOKENS", "Tokens an encoder has read; as many as --context.", parse_tokens),
+    "dtype": Asked(
+        ("--dtype", "--quantization"), "FORMAT", "Format of the weights; the checkpoint's own if not given."
+    ),
+    "dtype_of": Asked(("--dtype-of",), "PART=FORMAT", "Format of a category or path, like norm=fp32.", pair, many=True),
+    "kv_cache_dtype": Asked(("--kv-cache-dtype",), "DTYPE", "Dtype of keys and values, like fp8 or q8_0."),
+    "v_cache_dtype": Asked(("--v-cache-dtype",), "DTYPE", "Dtype of values, where it is not that of keys."),
+    "state_dtype": Asked(("--state-dtype",), "DTYPE", "Dtype of recurrent states; the reference's if not given."),
+    "kv_policy": Asked(
+        ("--kv-policy",),
+        "POLICY",
+        "windowed: what must be kept; uniform: engines that reserve full pages for every attention layer.",
+    ),
+    "mla": Asked(("--mla",), "FORM", "What latent attention keeps: latent, or expanded keys and values."),
+    "conv_columns": Asked(
+        ("--conv-columns",), "COLUMNS", "Inputs of a short convolution that are kept: kernel, or kernel-1."
+    ),
+    "tensor_parallel": Asked(("--tensor-parallel-size", "--tp"), "N", "Devices that share each layer.", whole),
+}
+
+
+def assumed(**texts: Any) -> Assumptions:
+    """The texts of the options, read and checked."""
+    given: dict[str, Any] = {"context": parse_tokens(CONTEXT)}
+    for name, text in texts.items():
+        if text:
+            read = ASKED[name].read
+            given[name] = tuple(map(read, text)) if ASKED[name].many else read(text)
+    return assume(**given)
+
+
+ASSUMED = Group({name: asked.annotation() for name, asked in ASKED.items()}, assumed)

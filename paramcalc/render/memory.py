@@ -1,0 +1,141 @@
+"""A footprint for people: the parts and their sum, what one sequence keeps, the formats, and the assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from paramcalc.render.table import BAR, GAP, LEAST_BAR, WIDE, Column, bar, fitted, heading
+from paramcalc.render.text import Row
+from paramcalc.units import exact, human_bytes, percent
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+    from paramcalc.footprint.report import MemoryReport
+
+PARTS = ("weights", "kv_cache", "state")
+
+
+def memory_table(report: MemoryReport, width: int | None) -> Group:
+    """One model. What a narrow terminal has no room for is left out, never cut."""
+    from rich.console import Group
+    from rich.text import Text
+
+    reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
+    room = width or WIDE
+    blank = Text("")
+    return Group(
+        heading(report.model),
+        Text(assumptions(report)),
+        *reasons,
+        blank,
+        parts_table(report, room),
+        blank,
+        kept_table(report, room),
+        blank,
+        formats_table(report, room),
+    )
+
+
+def parts_of(report: MemoryReport) -> Iterator[tuple[str, int]]:
+    """(name, bytes) of each part that is there, in the order of the report."""
+    for name in PARTS:
+        found = getattr(report, name).bytes
+        if found or name == "weights":
+            yield name.replace("_", " "), found
+
+
+def assumptions(report: MemoryReport) -> str:
+    """Under which assumptions the figures hold, in a line."""
+    a = report.assumptions
+    words = [f"context {exact(a.context)} tokens", f"batch {exact(a.batch)}", f"cache {report.kv_cache.dtype}"]
+    words.append(f"policy {a.kv_policy}")
+    if report.kv_cache.latent:
+        words.append(f"mla {a.mla}")
+    return "  ".join(words)
+
+
+def parts_table(report: MemoryReport, room: int) -> Table:
+    """Weights, caches, states; the column adds up to the total."""
+    total, parts = report.total.bytes, list(parts_of(report))
+    figures = [figure for _, figure in parts]
+    columns = [
+        Column("", [name for name, _ in parts], "total"),
+        Column("bytes", [exact(n) for n in figures], exact(total), right=True),
+        Column("", [human_bytes(n) for n in figures], human_bytes(total), right=True, rank=1),
+        Column("share", [percent(n, total) for n in figures], percent(total, total), right=True, rank=2),
+    ]
+    spare = room - sum(column.width for column in columns) - GAP
+    if spare >= LEAST_BAR:
+        cells = min(spare, BAR)
+        columns.append(Column("", [bar(n, max(figures), cells) for n in figures], " " * cells, style="cyan"))
+    return fitted(columns, room)
+
+
+def kept_table(report: MemoryReport, room: int) -> Table:
+    """What one sequence keeps: what grows with the context, what stops growing, what never grows."""
+    lines: list[tuple[str, int, str]] = []
+    cache, state = report.kv_cache.per_sequence, report.state
+    if cache.per_token:
+        lines.append(("each token adds", cache.per_token, "without limit"))
+    lines += [
+        ("each token adds", window.bytes_per_entry, f"up to {exact(window.tokens)} tokens") for window in cache.windows
+    ]
+    lines += [
+        ("each entry adds", stride.bytes_per_entry, f"one for {exact(stride.tokens)} tokens")
+        for stride in cache.strides
+    ]
+    lines += [(name, figure, "whatever the context") for name, figure in (("fixed", cache.fixed),) if figure]
+    if state.per_sequence:
+        lines.append(("state", state.per_sequence, "whatever the context"))
+    lines.append(("one sequence keeps", cache.bytes + state.per_sequence, f"at {exact(report.assumptions.context)}"))
+    columns = [
+        Column("", [name for name, _, _ in lines]),
+        Column("", [exact(figure) for _, figure, _ in lines], right=True),
+        Column("", [human_bytes(figure) for _, figure, _ in lines], right=True, rank=1),
+        Column("", [note for _, _, note in lines], rank=2),
+    ]
+    return fitted(columns, room, bare=True)
+
+
+def formats_table(report: MemoryReport, room: int) -> Table:
+    """How the weights are stored."""
+    shares = list(report.weights.by_format.items())
+    columns = [
+        Column("", ["weights", *[""] * (len(shares) - 1)]),
+        Column("", [name for name, _ in shares]),
+        Column("", [f"{exact(share.tensors)} tensors" for _, share in shares], right=True, rank=2),
+        Column("", [f"{exact(share.parameters)} parameters" for _, share in shares], right=True, rank=1),
+        Column("", [exact(share.bytes) for _, share in shares], right=True),
+        Column("", [human_bytes(share.bytes) for _, share in shares], right=True, rank=3),
+    ]
+    return fitted(columns, room, bare=True)
+
+
+def models_table(reports: Sequence[MemoryReport], room: int) -> Table:
+    """One row per model."""
+    columns = [Column("model", [report.model.name for report in reports])]
+    for name in PARTS:
+        figures = [getattr(report, name).bytes for report in reports]
+        if any(figures):
+            columns.append(Column(name.replace("_", " "), [human_bytes(n) for n in figures], right=True, rank=1))
+    columns.append(Column("total", [exact(report.total.bytes) for report in reports], right=True))
+    columns.append(Column("", [human_bytes(report.total.bytes) for report in reports], right=True, rank=2))
+    return fitted(columns, room)
+
+
+def memory_row(report: MemoryReport) -> Row:
+    """The figures of one model, for CSV and Markdown."""
+    a = report.assumptions
+    return {
+        "name": report.model.name,
+        "status": report.model.status,
+        "context": a.context,
+        "batch": a.batch,
+        **{f"{name}_bytes": getattr(report, name).bytes for name in PARTS},
+        "total_bytes": report.total.bytes,
+        "kv_cache_bytes_per_token": report.kv_cache.bytes_per_token,
+        "warnings": "; ".join(report.warnings),
+    }
