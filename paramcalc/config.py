@@ -133,7 +133,8 @@ class Reading(NamedTuple):
     `names` is the class's attribute_map: canonical names to the family's own keys, both accepted. `defaults` maps the
     names a recipe reads to the class's defaults; only names with a default can be read. `fixed` are facts of the
     family that its config cannot change. `nullable` lists the keys whose null is a value ("no low-rank queries")
-    rather than an absence; `unused` keys that stand in published files and that the class does not look at.
+    rather than an absence; `unused` keys that stand in published files and that the class does not look at; `sections`
+    says how nested mappings are read.
     """
 
     defaults: Mapping[str, Any]
@@ -141,6 +142,7 @@ class Reading(NamedTuple):
     fixed: Mapping[str, Any] = {}
     nullable: Collection[str] = ()
     unused: Collection[str] = ()
+    sections: Mapping[str, Reading] = {}
 
 
 class Config:
@@ -233,14 +235,16 @@ class Config:
                 )
         return value
 
-    def section(self, name: str, reading: Reading, *, family: str | None = None, head: str | None = None) -> Config:
-        """A view of a nested mapping; what it leaves unread is reported under its path."""
+    def section(
+        self, name: str, reading: Reading | None = None, *, family: str | None = None, head: str | None = None
+    ) -> Config:
+        """A view of a nested mapping, read as declared, or as `reading` says; what it leaves unread is reported."""
         value = self.raw(name)
         if value is not None and not isinstance(value, Mapping):
             raise self.error(name, f"must be a mapping, not {_shown(value)}")
         self._sections[name] = Config(
             value or {},
-            reading,
+            self._reading.sections[name] if reading is None else reading,
             family=family or self.family,
             origin=self.origin,
             architecture=self.architecture,

@@ -1,8 +1,9 @@
-"""Write what the package looks up at run time: the index of families, and the presets as JSON.
+"""Write what the package looks up at run time: the index of families, the presets as JSON, the readings in tidy form.
 
     python -m tests.index [--check]
 
-Run it after adding a family, goldens or a preset. A count is `exact` only for families that have goldens here.
+Run it after adding a family, goldens or a preset, or editing a reading. A count is `exact` only for families that
+have goldens here.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ import paramcalc.families
 from paramcalc.families.registry import registered
 from paramcalc.spec import Component
 from paramcalc.yaml_loader import StrictLoader
+from tests.goldens import readings
 
 GOLDENS = Path(__file__).parent / "goldens"
 PACKAGE = Path(paramcalc.__file__).parent
@@ -82,7 +84,8 @@ def text(entries: Mapping[str, object]) -> str:
 
 
 if __name__ == "__main__":
-    made = {FAMILIES: text(index()), PRESETS: text(presets())}
+    made = {path: readings.text(json.loads(path.read_text())) for path in readings.READINGS.glob("*.json")}
+    made |= {FAMILIES: text(index()), PRESETS: text(presets())}
     if "--check" in sys.argv:
         sys.exit(any(path.read_text() != content for path, content in made.items()))
     for path, content in made.items():

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from paramcalc.config import Config
 from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
 from paramcalc.errors import ParamcalcError
 from paramcalc.families.registry import HEADS, Family, get, index, split_class
+from paramcalc.families.vision import TOWERS
 from paramcalc.loading import load
 from tests.conftest import ROOT
 from tests.test_goldens import CASES, read
@@ -27,6 +29,22 @@ def test_the_index_is_up_to_date() -> None:
     done = subprocess.run([sys.executable, "-m", "tests.index", "--check"], cwd=ROOT, check=False)
 
     assert done.returncode == 0, "run: python -m tests.index"
+
+
+READINGS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "paramcalc/families/readings").glob("*.json")}
+
+
+@pytest.mark.parametrize("module", sorted(READINGS))
+def test_every_reading_belongs_to_a_recipe(module: str) -> None:
+    import_module(f"paramcalc.families.{module}")
+    families = {name for name, entry in index().items() if entry.module == module}
+    towers = {kind for kind, recipe in TOWERS.items() if recipe.__module__ == f"paramcalc.families.{module}"}
+
+    assert set(READINGS[module]) <= families | towers
+    assert all(set(entry) <= set(PARTS) for entry in READINGS[module].values())
+
+
+PARTS = ["class", "note", "defaults", "names", "fixed", "nullable", "unused", "sections"]
 
 
 # Language models that stand in another config only; their goldens are the whole's. Counted alone they are approximate.

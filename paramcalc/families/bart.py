@@ -6,47 +6,30 @@ from paramcalc.components import Moe
 from paramcalc.config import Config
 from paramcalc.families.heads import lm_head, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.families.sides import BART, NAMES, UNUSED, Form, attention, head, joined, layer, model, side, sizes_of
+from paramcalc.families.sides import Form, attention, head, joined, layer, model, side, sizes_of
 from paramcalc.families.skeletons import layer_norm, mlp
 from paramcalc.spec import Block, Embedding, Linear, block
 
 
-@family("bart", "BartForConditionalGeneration", names=NAMES, defaults=BART, unused=UNUSED)
+@family("bart")
 def bart(c: Config) -> Block:
     """Post-norm encoder and decoder, learned positions with two spare rows (BartForConditionalGeneration)."""
     return model(c, Form(unstated_labels=3))
 
 
-@family(
-    "plbart",
-    "PLBartForConditionalGeneration",
-    names=NAMES,
-    defaults=BART
-    | dict(vocab_size=50005, hidden_size=768, encoder_layers=6, encoder_attention_heads=12, encoder_ffn_dim=3072)
-    | dict(decoder_layers=6, decoder_attention_heads=12, decoder_ffn_dim=3072),
-    unused=UNUSED,
-)
+@family("plbart")
 def plbart(c: Config) -> Block:
     """BART over program text (PLBartForConditionalGeneration)."""
     return model(c, Form())
 
 
-@family("mbart", "MBartForConditionalGeneration", names=NAMES, defaults=BART, unused=UNUSED)
+@family("mbart")
 def mbart(c: Config) -> Block:
     """BART with norms before each part (MBartForConditionalGeneration)."""
     return model(c, Form(pre_norm=True))
 
 
-@family("pegasus", "PegasusForConditionalGeneration", names=NAMES, defaults=BART, unused=UNUSED)
-@family(
-    "blenderbot",
-    "BlenderbotForConditionalGeneration",
-    names=NAMES,
-    defaults=BART
-    | dict(vocab_size=8008, hidden_size=2560, encoder_layers=2, encoder_attention_heads=32, encoder_ffn_dim=10240)
-    | dict(decoder_layers=24, decoder_attention_heads=32, decoder_ffn_dim=10240, max_position_embeddings=128),
-    unused=UNUSED,
-)
+@family("pegasus", "blenderbot")
 def pegasus(c: Config) -> Block:
     """BART with norms before each part, not on the embedding; no spare positions (PegasusForConditionalGeneration).
 
@@ -55,41 +38,20 @@ def pegasus(c: Config) -> Block:
     return model(c, Form(spare_rows=0, embed_norm=False, pre_norm=True))
 
 
-@family(
-    "blenderbot-small",
-    "BlenderbotSmallForConditionalGeneration",
-    names=NAMES,
-    defaults=BART
-    | dict(hidden_size=512, encoder_layers=8, encoder_ffn_dim=2048, decoder_layers=8, decoder_ffn_dim=2048)
-    | dict(max_position_embeddings=512),
-    unused=UNUSED,
-)
+@family("blenderbot-small")
 def blenderbot_small(c: Config) -> Block:
     """BART without spare position rows (BlenderbotSmallForConditionalGeneration)."""
     return model(c, Form(spare_rows=0))
 
 
-@family(
-    "bigbird_pegasus",
-    "BigBirdPegasusForConditionalGeneration",
-    names=NAMES,
-    defaults=BART
-    | dict(vocab_size=96103, encoder_layers=16, decoder_layers=16, max_position_embeddings=4096, use_bias=False),
-    unused=[*UNUSED, "attention_type", "block_size", "num_random_blocks"],
-)
+@family("bigbird_pegasus")
 def bigbird_pegasus(c: Config) -> Block:
     """Pegasus with sparse attention and few biases (BigBirdPegasusForConditionalGeneration)."""
     form = Form(spare_rows=0, embed_norm=False, pre_norm=True, bias=c.use_bias, ties_decoder=False)
     return model(c, form)
 
 
-@family(
-    "pegasus_x",
-    "PegasusXForConditionalGeneration",
-    names=NAMES,
-    defaults=BART | dict(vocab_size=96103, encoder_layers=16, decoder_layers=16, num_global_tokens=32),
-    unused=[*UNUSED, "block_size", "stagger_local_blocks"],
-)
+@family("pegasus_x")
 def pegasus_x(c: Config) -> Block:
     """Pegasus without biases in attention, with learned global tokens (PegasusXForConditionalGeneration)."""
     form = Form(spare_rows=None, embed_norm=False, pre_norm=True, bias=False, logits_bias=False)
@@ -101,35 +63,13 @@ def pegasus_x(c: Config) -> Block:
 M2M = Form(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=False)
 
 
-@family(
-    "m2m_100", "M2M100ForConditionalGeneration", names=NAMES, defaults=BART | dict(vocab_size=128112), unused=UNUSED
-)
+@family("m2m_100")
 def m2m_100(c: Config) -> Block:
     """Pegasus with computed positions and no bias at the head (M2M100ForConditionalGeneration)."""
     return model(c, M2M)
 
 
-@family(
-    "nllb-moe",
-    "NllbMoeForConditionalGeneration",
-    names=NAMES | dict(encoder_sparse_period="encoder_sparse_step", decoder_sparse_period="decoder_sparse_step"),
-    defaults=BART
-    | dict(vocab_size=128112, num_experts=128, router_bias=False, encoder_sparse_period=4, decoder_sparse_period=4),
-    unused=[
-        *UNUSED,
-        "add_router_probs",
-        "batch_prioritized_routing",
-        "expert_capacity",
-        "moe_eval_capacity_token_fraction",
-        "moe_token_dropout",
-        "normalize_router_prob_before_dropping",
-        "router_dtype",
-        "router_ignore_padding_tokens",
-        "router_type",
-        "router_z_loss_coef",
-        "second_expert_policy",
-    ],
-)
+@family("nllb-moe")
 def nllb_moe(c: Config) -> Block:
     """M2M-100 with experts, two of them active, in every fourth layer (NllbMoeForConditionalGeneration)."""
     sides = []
@@ -144,13 +84,7 @@ def nllb_moe(c: Config) -> Block:
     return joined(c, M2M, *sides)
 
 
-@family(
-    "mvp",
-    "MvpForConditionalGeneration",
-    names=NAMES,
-    defaults=BART | dict(vocab_size=50267, use_prompt=False, prompt_length=100, prompt_mid_dim=800),
-    unused=UNUSED,
-)
+@family("mvp")
 def mvp(c: Config) -> Block:
     """BART, perhaps with learned prompts for the decoder's layers (MvpForConditionalGeneration).
 
@@ -172,13 +106,7 @@ def mvp(c: Config) -> Block:
     return joined(c, form, side(c, "encoder", form), side(c, "decoder", form, before=prompts))
 
 
-@family(
-    "led",
-    "LEDForConditionalGeneration",
-    names=NAMES,
-    defaults=BART | dict(max_encoder_position_embeddings=16384, max_decoder_position_embeddings=1024),
-    unused=[*UNUSED, "attention_window"],
-)
+@family("led")
 def led(c: Config) -> Block:
     """BART whose encoder has a second set of q, k and v for global tokens (LEDForConditionalGeneration)."""
     form, full = Form(spare_rows=0), Linear(d_in=c.hidden_size, d_out=c.hidden_size, bias=True)
@@ -188,13 +116,7 @@ def led(c: Config) -> Block:
     return joined(c, form, encoder, side(c, "decoder", form, positions=c.max_decoder_position_embeddings))
 
 
-@family(
-    "marian",
-    "MarianMTModel",
-    names=NAMES,
-    defaults=BART | dict(vocab_size=58101, decoder_vocab_size=None, share_encoder_decoder_embeddings=True),
-    unused=UNUSED,
-)
+@family("marian")
 def marian(c: Config) -> Block:
     """BART without norms on the embedding; source and target may have vocabularies of their own (MarianMTModel)."""
     form, rows = Form(spare_rows=0, embed_norm=False), c.decoder_vocab_size or c.vocab_size
@@ -208,13 +130,7 @@ def marian(c: Config) -> Block:
     return block(encoder=encoder, decoder=decoder, **head(c, form, owner="decoder.embed_tokens", rows=rows))
 
 
-@family(
-    "fsmt",
-    "FSMTForConditionalGeneration",
-    names=NAMES | dict(vocab_size="tgt_vocab_size"),
-    defaults=BART | dict(vocab_size=42024, src_vocab_size=42024, pad_token_id=1, tie_word_embeddings=False),
-    unused=[*UNUSED, "langs", "decoder", "train_for_translation"],
-)
+@family("fsmt")
 def fsmt(c: Config) -> Block:
     """Post-norm translation model with two vocabularies; positions start after padding (FSMTForConditionalGeneration).
 
@@ -228,20 +144,7 @@ def fsmt(c: Config) -> Block:
     return block(encoder=encoder, decoder=decoder, lm_head=lm_head(c, c.hidden_size, owner=owner))
 
 
-@family(
-    "prophetnet",
-    "ProphetNetForConditionalGeneration",
-    names=dict(
-        num_attention_heads="num_encoder_attention_heads",
-        encoder_attention_heads="num_encoder_attention_heads",
-        decoder_attention_heads="num_decoder_attention_heads",
-        encoder_layers="num_encoder_layers",
-        decoder_layers="num_decoder_layers",
-    ),
-    defaults=BART
-    | dict(vocab_size=30522, max_position_embeddings=512, ngram=2, num_buckets=32, add_cross_attention=True),
-    unused=["disable_ngram_loss", "eps", "relative_max_distance"],
-)
+@family("prophetnet")
 def prophetnet(c: Config) -> Block:
     """Post-norm decoder that predicts n tokens at once, positions from the hidden state (ProphetNet, 2001.04063)."""
     form, d = Form(spare_rows=0, cross=c.add_cross_attention, logits_bias=False), c.hidden_size
@@ -257,17 +160,7 @@ def prophetnet(c: Config) -> Block:
     return joined(c, form, side(c, "encoder", form), decoder)
 
 
-@family(
-    "trocr",
-    "TrOCRForCausalLM",
-    names=dict(
-        hidden_size="d_model", num_attention_heads="decoder_attention_heads", num_hidden_layers="decoder_layers"
-    ),
-    defaults={key: value for key, value in BART.items() if not key.startswith("encoder")}
-    | dict(max_position_embeddings=512, use_learned_position_embeddings=True, layernorm_embedding=True)
-    | dict(cross_attention_hidden_size=None),
-    unused=UNUSED,
-)
+@family("trocr")
 def trocr(c: Config) -> Block:
     """BART's decoder over the features of an image encoder, whose width may differ (TrOCRForCausalLM)."""
     if c.head != "lm":

@@ -30,68 +30,43 @@ from paramcalc.families.skeletons import (
 )
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block
 
-WIDTHS = dict(vocab_size=30522, hidden_size=768, num_hidden_layers=12, num_attention_heads=12) | dict(
-    max_position_embeddings=512, tie_word_embeddings=True
-)
-TYPELESS = WIDTHS | dict(intermediate_size=3072)
-ENCODER = TYPELESS | dict(type_vocab_size=2)
-DECODER = dict(is_decoder=False, add_cross_attention=False)
-BERT = ENCODER | DECODER
-ONLY_ENCODER = dict(add_cross_attention=False)  # whose classes cannot be decoders
-LARGE = dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16)
-SUMMARY = dict(embedding_size=768, summary_use_proj=False, summary_proj_to_labels=False)
-
-
 # -- BERT with another table or another head ---------------------------------------------------------------------
 
 
-@family("bert", "BertForMaskedLM", defaults=BERT)
+@family("bert")
 def bert(c: Config) -> Block:
     """Post-norm encoder: learned positions and segments, pooler or MLM head by class (BertForMaskedLM)."""
     return encoder(c, embeddings(c, c.hidden_size), encoder_layer(c), encoder_heads(c, c.hidden_size))
 
 
-@family("roberta", "RobertaForMaskedLM", defaults=BERT | dict(vocab_size=50265))
-@family("camembert", "CamembertForCausalLM", defaults=BERT)
-@family("data2vec-text", "Data2VecTextForCausalLM", defaults=BERT)
-@family("xlm-roberta", "XLMRobertaForCausalLM", defaults=BERT)
+@family("roberta", "camembert", "data2vec-text", "xlm-roberta")
 def roberta(c: Config) -> Block:
     """BERT whose classifiers replace the pooler by a dense layer of their own (RobertaForMaskedLM)."""
     return encoder(c, embeddings(c, c.hidden_size), encoder_layer(c), roberta_heads(c))
 
 
-@family("megatron-bert", "MegatronBertForCausalLM", defaults=BERT | LARGE | dict(vocab_size=29056))
+@family("megatron-bert")
 def megatron_bert(c: Config) -> Block:
     """BERT with the norms first: none after the embeddings, one after the layers (MegatronBertForMaskedLM)."""
     before, heads = embeddings(c, c.hidden_size, norm=False), encoder_heads(c, c.hidden_size)
     return encoder(c, before, encoder_layer(c, norm_first=True), heads, norm=layer_norm(c))
 
 
-@family(
-    "xlm-roberta-xl",
-    "XLMRobertaXLForCausalLM",
-    defaults=BERT
-    | dict(vocab_size=250880, hidden_size=2560, intermediate_size=10240, num_hidden_layers=36)
-    | dict(num_attention_heads=32, max_position_embeddings=514, type_vocab_size=1),
-)
+@family("xlm-roberta-xl")
 def xlm_roberta_xl(c: Config) -> Block:
     """RoBERTa with the norms first: none after the embeddings, one after the layers (XLMRobertaXLForMaskedLM)."""
     before = embeddings(c, c.hidden_size, norm=False)
     return encoder(c, before, encoder_layer(c, norm_first=True), roberta_heads(c), norm=layer_norm(c))
 
 
-@family("roberta-prelayernorm", "RobertaPreLayerNormForCausalLM", defaults=BERT | dict(vocab_size=50265))
+@family("roberta-prelayernorm")
 def roberta_prelayernorm(c: Config) -> Block:
     """RoBERTa with the norms first, after the embeddings and after the layers too (RobertaPreLayerNormForMaskedLM)."""
     before = embeddings(c, c.hidden_size)
     return encoder(c, before, encoder_layer(c, norm_first=True), roberta_heads(c), norm=layer_norm(c))
 
 
-@family(
-    "bert-generation",
-    "BertGenerationDecoder",
-    defaults=TYPELESS | DECODER | LARGE | dict(vocab_size=50358),
-)
+@family("bert-generation")
 def bert_generation(c: Config) -> Block:
     """BERT without segments and pooler, and a decoder's plain head (BertGenerationDecoder)."""
     heads: dict[str, Component] = {}
@@ -102,12 +77,7 @@ def bert_generation(c: Config) -> Block:
     return encoder(c, embeddings(c, c.hidden_size, types=False), encoder_layer(c), heads)
 
 
-@family(
-    "big_bird",
-    "BigBirdForCausalLM",
-    defaults=BERT | dict(vocab_size=50358, max_position_embeddings=4096, use_bias=True),
-    unused=["attention_type", "block_size"],  # sparse or not, the weights are the same
-)
+@family("big_bird")
 def big_bird(c: Config) -> Block:
     """BERT with sparse attention, a pooler in every class, an FFN before the answers (BigBirdForMaskedLM)."""
     heads = encoder_heads(c, c.hidden_size, pooled=ALL_HEADS[:-1], transformed=("sequence_classification",), answers=2)
@@ -116,23 +86,14 @@ def big_bird(c: Config) -> Block:
     return encoder(c, embeddings(c, c.hidden_size), encoder_layer(c, attn=mha(c, qkv_bias=c.use_bias)), heads)
 
 
-@family(
-    "ernie",
-    "ErnieForCausalLM",
-    defaults=BERT | dict(use_task_id=False, task_type_vocab_size=3),
-)
+@family("ernie")
 def ernie(c: Config) -> Block:
     """BERT with a table of tasks where the file asks for it (ErnieForMaskedLM)."""
     tasks = {"tasks": Embedding(rows=c.task_type_vocab_size, width=c.hidden_size)} if c.use_task_id else {}
     return encoder(c, embeddings(c, c.hidden_size) | tasks, encoder_layer(c), encoder_heads(c, c.hidden_size))
 
 
-@family(
-    "layoutlm",
-    "LayoutLMForMaskedLM",
-    defaults=ENCODER | dict(max_2d_position_embeddings=1024),
-    fixed=ONLY_ENCODER,
-)
+@family("layoutlm")
 def layoutlm(c: Config) -> Block:
     """BERT with tables for a token's place on the page, and a pooler in every class (LayoutLMForMaskedLM)."""
     place = Embedding(rows=c.max_2d_position_embeddings, width=c.hidden_size)
@@ -141,12 +102,7 @@ def layoutlm(c: Config) -> Block:
     return encoder(c, embeddings(c, c.hidden_size) | places, encoder_layer(c), heads)
 
 
-@family(
-    "tapas",
-    "TapasForMaskedLM",
-    defaults=TYPELESS | DECODER | dict(max_position_embeddings=1024, type_vocab_sizes=None, num_aggregation_labels=0),
-    unused=["type_vocab_size", "softmax_temperature"],  # older files hold the sizes twice
-)
+@family("tapas")
 def tapas(c: Config) -> Block:
     """BERT with seven tables of a token's place in a table, and heads that pick cells (TapasForMaskedLM)."""
     d, sizes = c.hidden_size, c.numbers("type_vocab_sizes") or [3, 256, 256, 2, 256, 256, 10]
@@ -162,13 +118,7 @@ def tapas(c: Config) -> Block:
     return encoder(c, embeddings(c, d, types=False) | places, encoder_layer(c), heads)
 
 
-@family(
-    "roc_bert",
-    "RoCBertForCausalLM",
-    defaults=BERT
-    | dict(enable_pronunciation=True, enable_shape=True, pronunciation_embed_dim=768)
-    | dict(pronunciation_vocab_size=910, shape_embed_dim=512, shape_vocab_size=24858, concat_input=True),
-)
+@family("roc_bert")
 def roc_bert(c: Config) -> Block:
     """BERT that also sees how a character sounds and looks (RoCBertForMaskedLM)."""
     d, sounds, looks = c.hidden_size, c.pronunciation_embed_dim, c.shape_embed_dim
@@ -183,12 +133,7 @@ def roc_bert(c: Config) -> Block:
     return encoder(c, embeddings(c, d) | tables, encoder_layer(c), heads)
 
 
-@family(
-    "xmod",
-    "XmodForCausalLM",
-    defaults=BERT | dict(pre_norm=False, adapter_reduction_factor=2, adapter_layer_norm=False, languages=None),
-    unused=["adapter_reuse_layer_norm", "default_language", "ln_before_adapter"],
-)
+@family("xmod")
 def xmod(c: Config) -> Block:
     """RoBERTa with an adapter for each language in each layer, all of them counted as used (XmodForMaskedLM)."""
     d, first = c.hidden_size, c.pre_norm
@@ -200,7 +145,7 @@ def xmod(c: Config) -> Block:
     return encoder(c, embeddings(c, d), layer, roberta_heads(c), **after)
 
 
-@family("ibert", "IBertForMaskedLM", defaults=ENCODER, fixed=ONLY_ENCODER, unused=["quant_mode", "force_dequant"])
+@family("ibert")
 def ibert(c: Config) -> Block:
     """RoBERTa with integer copies of its matrices as buffers (IBertForMaskedLM, 2101.01321)."""
     tables, layer = embeddings(c, c.hidden_size), encoder_layer(c)
@@ -221,14 +166,7 @@ def narrow(c: Config, width: int, *, rows: int | None = None) -> dict[str, Compo
     return embeddings(c, width, rows=rows) | (projected(c, width) if width != c.hidden_size else {})
 
 
-@family(
-    "electra",
-    "ElectraForCausalLM",
-    defaults=BERT
-    | SUMMARY
-    | dict(embedding_size=128, hidden_size=256, num_attention_heads=4, intermediate_size=1024)
-    | dict(summary_use_proj=True),
-)
+@family("electra")
 def electra(c: Config) -> Block:
     """BERT with narrow embeddings, without a pooler; pre-training tells replaced tokens (ElectraForPreTraining)."""
     return encoder(c, narrow(c, c.embedding_size), encoder_layer(c), electra_heads(c))
@@ -254,11 +192,7 @@ def generator(c: Config) -> Block:
     return block(transform=dense(c, width), norm=Norm(width=width, bias=True), decoder=head)
 
 
-@family(
-    "convbert",
-    "ConvBertForMaskedLM",
-    defaults=BERT | SUMMARY | dict(head_ratio=2, conv_kernel_size=9, num_groups=1),
-)
+@family("convbert")
 def convbert(c: Config) -> Block:
     """ELECTRA where half the heads are dynamic convolutions (ConvBertForMaskedLM, 2008.02496)."""
     d, g = c.hidden_size, c.num_groups
@@ -283,12 +217,7 @@ def span_attention(c: Config) -> Attention:
     return biased(Attention(width=d, heads=heads, kv_heads=heads, head_dim=d_h, inner=convolution, out_in=d))
 
 
-@family(
-    "roformer",
-    "RoFormerForCausalLM",
-    defaults=BERT | SUMMARY | dict(vocab_size=50000, embedding_size=None, max_position_embeddings=1536),
-    unused=["rotary_value"],
-)
+@family("roformer")
 def roformer(c: Config) -> Block:
     """BERT with rotary positions, kept as a table of the width of a head, without a pooler (RoFormerForMaskedLM)."""
     width = c.embedding_size or c.hidden_size
@@ -298,13 +227,7 @@ def roformer(c: Config) -> Block:
     return encoder(c, before, encoder_layer(c), summary(c) | heads)
 
 
-@family(
-    "rembert",
-    "RemBertForCausalLM",
-    defaults=BERT
-    | dict(vocab_size=250300, input_embedding_size=256, output_embedding_size=1664, hidden_size=1152)
-    | dict(intermediate_size=4608, num_hidden_layers=32, num_attention_heads=18, tie_word_embeddings=False),
-)
+@family("rembert")
 def rembert(c: Config) -> Block:
     """BERT with narrow input and wide output embeddings that are never tied (RemBertForMaskedLM)."""
     width = c.output_embedding_size
@@ -313,14 +236,7 @@ def rembert(c: Config) -> Block:
     return encoder(c, before, encoder_layer(c), encoder_heads(c, width, lm_head=head))
 
 
-@family(
-    "distilbert",
-    "DistilBertForMaskedLM",
-    names=dict(hidden_size="dim", num_attention_heads="n_heads", num_hidden_layers="n_layers"),
-    defaults=WIDTHS | dict(num_hidden_layers=6, hidden_dim=3072),
-    fixed=ONLY_ENCODER,
-    unused=["sinusoidal_pos_embds", "type_vocab_size"],  # positions are always a table; segments never
-)
+@family("distilbert")
 def distilbert(c: Config) -> Block:
     """BERT without segments and pooler (DistilBertForMaskedLM)."""
     head = masked_lm_head(c, c.hidden_size, spare_bias=False)
@@ -330,14 +246,7 @@ def distilbert(c: Config) -> Block:
     return encoder(c, embeddings(c, c.hidden_size, types=False), layer, heads)
 
 
-@family(
-    "albert",
-    "AlbertForMaskedLM",
-    defaults=ENCODER
-    | dict(vocab_size=30000, embedding_size=128, hidden_size=4096, intermediate_size=16384)
-    | dict(num_attention_heads=64, num_hidden_groups=1, inner_group_num=1),
-    fixed=ONLY_ENCODER,
-)
+@family("albert")
 def albert(c: Config) -> Block:
     """BERT with narrow embeddings and a few layers that are passed through again and again (AlbertForMaskedLM)."""
     groups, depth, layer, inner = c.num_hidden_groups, c.num_hidden_layers, encoder_layer(c), c.inner_group_num

@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 from paramcalc.components import Attention
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import equal_heads, glu, gqa, kv_heads, pre_norm, rms
 from paramcalc.spec import Block, Embedding, Linear, Run, block, stack
 
-BLT_PART = dict(hidden_size=1024, intermediate_size=None) | dict(
-    num_hidden_layers=1, num_attention_heads=16, num_key_value_heads=None
-)
-BLT_LOCAL = BLT_PART | dict(vocab_size=260, cross_attn_all_layers=False, cross_attn_k=2, hidden_size_global=2048)
-BLT_READINGS = {
-    "encoder_config": BLT_LOCAL,
-    "global_config": BLT_PART | dict(hidden_size=2048, intermediate_size=5632, num_hidden_layers=25),
-    "decoder_config": BLT_LOCAL | dict(intermediate_size=2816, num_hidden_layers=9, cross_attn_all_layers=True),
-    "patcher_config": BLT_PART
-    | dict(vocab_size=260, hidden_size=768, intermediate_size=2048, num_hidden_layers=14, num_attention_heads=12),
-}
 
-
-@family(
-    "blt",
-    "BltForCausalLM",
-    defaults=dict(vocab_size=260, cross_attn_k=2, patch_in_forward=True, encoder_hash_byte_group_size=None)
-    | dict(encoder_hash_byte_group_vocab=500002, encoder_hash_byte_group_nb_functions=1),
-    nullable=["patch_in_forward"],
-    unused=["patch_size"],  # how bytes are cut where no patcher does it
-)
+@family("blt")
 def blt(c: Config) -> Block:
     """Bytes, joined to patches by a small encoder, a large model of patches, a small decoder (BltForCausalLM).
 
     Pagnoni et al. 2024 (2412.09871). A patcher of its own decides where a patch ends.
     """
     encoder, patches, decoder, patcher = (
-        c.section(name, Reading(reading, fixed=dict(head_dim=None), unused=["head_dim", "encoder_cross_output_size"]))
-        for name, reading in BLT_READINGS.items()
+        c.section(f"{part}_config") for part in ("encoder", "global", "decoder", "patcher")
     )
     groups = len(c.numbers("encoder_hash_byte_group_size") or range(3, 9))
     rows = c.encoder_hash_byte_group_vocab * (c.encoder_hash_byte_group_nb_functions * groups)

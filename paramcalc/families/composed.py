@@ -28,7 +28,7 @@ def renamed(model: Component, role: str) -> Component:
     )
 
 
-@family("encoder-decoder", "EncoderDecoderModel", defaults={}, unused=["tie_encoder_decoder"])
+@family("encoder-decoder")
 def encoder_decoder(c: Config) -> Block:
     """Any encoder and any decoder, joined by cross attention, and a projection where widths differ (EncoderDecoder)."""
     if c.head != "none":

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.encoder_sizes import CLASSIFIED, ENCODER, ONLY_ENCODER
+from paramcalc.families.encoder_sizes import CLASSIFIED
 from paramcalc.families.heads import dense, encoder_heads, labels
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import embeddings, encoder_layer, equal_heads, layer_norm, mha, projected
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Param, Run, block, stack
 
-DEBERTA = (
-    ENCODER
-    | dict(type_vocab_size=0, relative_attention=False, max_relative_positions=None)
-    | dict(position_biased_input=True, pos_att_type=None, embedding_size=None, pooler_hidden_size=None)
-    | dict(legacy=True)
-)
 
-
-@family(
-    "deberta", "DebertaForMaskedLM", defaults=DEBERTA | dict(vocab_size=50265, talking_head=False), fixed=ONLY_ENCODER
-)
+@family("deberta")
 def deberta(c: Config) -> Block:
     """BERT with attention to content and relative position apart (DebertaForMaskedLM, 2006.03654)."""
     d, h, words = c.hidden_size, c.num_attention_heads, position_words(c)
@@ -37,15 +28,7 @@ def deberta(c: Config) -> Block:
     return deberta_encoder(c, encoder_layer(c, attn=attn), relative)
 
 
-@family(
-    "deberta-v2",
-    "DebertaV2ForMaskedLM",
-    defaults=DEBERTA
-    | dict(vocab_size=128100, hidden_size=1536, intermediate_size=6144, num_hidden_layers=24)
-    | dict(num_attention_heads=24, attention_head_size=None, share_att_key=False, position_buckets=None)
-    | dict(norm_rel_ebd="none", conv_kernel_size=0, conv_groups=1),
-    fixed=ONLY_ENCODER,
-)
+@family("deberta-v2")
 def deberta_v2(c: Config) -> Block:
     """DeBERTa with buckets, shared position keys and a convolution beside the first layer (DebertaV2ForMaskedLM)."""
     d, words = c.hidden_size, [] if c.share_att_key else position_words(c)

@@ -22,23 +22,8 @@ from paramcalc.families.skeletons import (
     norms_after,
     pre_norm,
     rms,
-    sizes,
 )
 from paramcalc.spec import Block, Component, Linear, Mtp
-
-QWEN3_5 = (
-    sizes(248320, 4096, None, 32, 16, 4, 256, attention_bias=False, layer_types=None)
-    | dict(full_attention_interval=4, linear_conv_kernel_dim=4, linear_key_head_dim=128, linear_value_head_dim=128)
-    | dict(linear_num_key_heads=16, linear_num_value_heads=32)
-)
-QWEN3_5_MOE = (
-    QWEN3_5
-    | dict(hidden_size=2048, num_hidden_layers=40, num_key_value_heads=2, num_experts=256, num_experts_per_tok=8)
-    | dict(moe_intermediate_size=512, shared_expert_intermediate_size=512)
-)
-QWEN_MTP = dict(mtp_num_hidden_layers=None, mtp_use_dedicated_embeddings=False)
-# In published files; the class has its gates, and experts in every layer or none, whatever they say.
-QWEN_UNUSED = ["attn_output_gate", "mlp_only_layers"]
 
 
 def qwen_mixers(c: Config) -> tuple[dict[str, Component], list[str]]:
@@ -56,13 +41,7 @@ def gated_experts(c: Config) -> Component:
     return moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared, shared_gate=True)
 
 
-@family(
-    "qwen3_next",
-    "Qwen3NextForCausalLM",
-    defaults=QWEN3_5_MOE
-    | dict(vocab_size=151936, intermediate_size=5632, num_hidden_layers=48, num_experts=512, num_experts_per_tok=10)
-    | dict(decoder_sparse_step=1, mlp_only_layers=None),
-)
+@family("qwen3_next")
 def qwen3_next(c: Config) -> Block:
     """Three gated DeltaNets to each gated attention; experts in the sparse layers (Qwen3NextForCausalLM)."""
     layers = interleaved(c, *qwen_mixers(c), {DENSE: glu(c), SPARSE: gated_experts(c)}, stepped(c))
@@ -89,30 +68,19 @@ def qwen3_5_lm(c: Config, ffn: Component) -> Block:
     return causal_lm(c, [layers[word] for word in words], norm=rms(c), mtp=mtp)
 
 
-@family(
-    "qwen3_5_text",
-    "Qwen3_5ForCausalLM",
-    defaults=QWEN3_5 | QWEN_MTP | dict(intermediate_size=12288),
-    unused=QWEN_UNUSED,
-)
+@family("qwen3_5_text")
 def qwen3_5_text(c: Config) -> Block:
     """Qwen3-Next's mixers with a plain gated FFN in every layer (Qwen3_5ForCausalLM)."""
     return qwen3_5_lm(c, glu(c))
 
 
-@family("qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", defaults=QWEN3_5_MOE | QWEN_MTP, unused=QWEN_UNUSED)
+@family("qwen3_5_moe_text")
 def qwen3_5_moe_text(c: Config) -> Block:
     """Qwen3-Next with experts in every layer (Qwen3_5MoeForCausalLM)."""
     return qwen3_5_lm(c, gated_experts(c))
 
 
-@family(
-    "olmo_hybrid",
-    "OlmoHybridForCausalLM",
-    defaults=sizes(100352, 3840, 11008, 32, 30, layer_types=None, attention_bias=False, linear_num_key_heads=None)
-    | dict(linear_num_value_heads=None, linear_key_head_dim=None, linear_value_head_dim=None)
-    | dict(linear_conv_kernel_dim=4),
-)
+@family("olmo_hybrid")
 def olmo_hybrid(c: Config) -> Block:
     """OLMo 2's attention with norms behind, after three gated DeltaNets with norms before (OlmoHybridForCausalLM)."""
     key_heads = c.linear_num_key_heads or c.num_attention_heads

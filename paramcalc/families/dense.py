@@ -19,53 +19,38 @@ from paramcalc.families.skeletons import (
     norms_around,
     pre_norm,
     rms,
-    sizes,
 )
 from paramcalc.spec import Block, Norm, Param, Run, block
 
-BIASES = dict(attention_bias=False, mlp_bias=False)
 
-
-@family("arcee", "ArceeForCausalLM", defaults=sizes(32000, 2560, 18432, 32, 32) | BIASES)
+@family("arcee")
 def arcee(c: Config) -> Block:
     """Llama with a plain FFN (ArceeForCausalLM)."""
     bias = c.attention_bias
     return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias), mlp(c, c.intermediate_size, bias=c.mlp_bias))
 
 
-@family(
-    "ernie4_5",
-    "Ernie4_5ForCausalLM",
-    defaults=sizes(103424, 1024, 3072, 18, 16, 2, 128, use_bias=False, tie_word_embeddings=True),
-    nullable=["num_key_value_heads", "head_dim"],
-)
+@family("ernie4_5")
 def ernie4_5(c: Config) -> Block:
     """Llama with one flag for all biases (Ernie4_5ForCausalLM)."""
     bias = c.use_bias
     return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias), glu(c, bias=bias))
 
 
-GLM = sizes(151552, 4096, 13696, 40, 32, 2, 128, attention_bias=True)
-
-
-@family("glm", "GlmForCausalLM", defaults=GLM)
+@family("glm")
 def glm(c: Config) -> Block:
     """Llama with biases on q, k and v (GlmForCausalLM)."""
     return llama_like(c, gqa(c, qkv_bias=c.attention_bias), glu(c))
 
 
-@family("glm4", "Glm4ForCausalLM", defaults=GLM)
+@family("glm4")
 def glm4(c: Config) -> Block:
     """GLM with norms on both sides of each part (Glm4ForCausalLM)."""
     layer = norms_around(rms(c), gqa(c, qkv_bias=c.attention_bias), glu(c))
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
 
 
-@family(
-    "hyperclovax",
-    "HyperCLOVAXForCausalLM",
-    defaults=sizes(32000, 4096, 11008, 32, 32, use_post_norm=True) | BIASES,
-)
+@family("hyperclovax")
 def hyperclovax(c: Config) -> Block:
     """Llama with a norm after each part too, if asked for (HyperCLOVAXForCausalLM)."""
     bias, layout = c.attention_bias, norms_around if c.use_post_norm else pre_norm
@@ -73,49 +58,27 @@ def hyperclovax(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
 
 
-@family("helium", "HeliumForCausalLM", defaults=sizes(48000, 2560, 7040, 24, 20, 20, 128) | BIASES)
+@family("helium")
 def helium(c: Config) -> Block:
     """Llama whose output projection is always square and without a bias (HeliumForCausalLM)."""
     return llama_like(c, gqa(c, qkv_bias=c.attention_bias, out_in=c.hidden_size), glu(c, bias=c.mlp_bias))
 
 
-@family(
-    "seed_oss",
-    "SeedOssForCausalLM",
-    defaults=sizes(155136, 4096, 27648, 64, 80, 8, 128)
-    | dict(attention_bias=True, mlp_bias=False, attention_out_bias=False),
-    nullable=["num_key_value_heads", "head_dim"],
-)
+@family("seed_oss")
 def seed_oss(c: Config) -> Block:
     """Llama with separate flags for the biases of q, k, v and of the output (SeedOssForCausalLM)."""
     attn = gqa(c, qkv_bias=c.attention_bias, out_bias=c.attention_out_bias)
     return llama_like(c, attn, glu(c, bias=c.mlp_bias))
 
 
-@family(
-    "hunyuan_v1_dense",
-    "HunYuanDenseV1ForCausalLM",
-    defaults=sizes(290943, 4096, 11008, 32, 32, attention_bias=False),
-)
+@family("hunyuan_v1_dense")
 def hunyuan_v1_dense(c: Config) -> Block:
     """Llama with RMS norms on each query and key head (HunYuanDenseV1ForCausalLM)."""
     c.stated("head_dim")
     return llama_like(c, normed(c, bias=c.attention_bias), glu(c))
 
 
-APERTUS = sizes(131072, 4096, 14336, 32, 32, attention_bias=False, hidden_act="xielu")
-
-
-@family(
-    "apertus",
-    "ApertusForCausalLM",
-    defaults=APERTUS,
-    fixed=dict(output_vocab_size=None),
-    unused=["mlp_bias", "post_norm", "qk_norm"],  # stand in published files, fixed in the class
-)
-@family(
-    "apertus1p5_text", "Apertus1p5TextForCausalLM", defaults=APERTUS | dict(vocab_size=266752, output_vocab_size=None)
-)
+@family("apertus", "apertus1p5_text")
 def apertus(c: Config) -> Block:
     """Llama with QK norms and a plain FFN whose activation has two learned slopes (ApertusForCausalLM).
 
@@ -128,12 +91,7 @@ def apertus(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c), head_rows=c.output_vocab_size)
 
 
-@family(
-    "bitnet",
-    "BitNetForCausalLM",
-    defaults=sizes(128256, 2560, 6912, 30, 20, 5, attention_bias=False),
-    nullable=["num_key_value_heads"],
-)
+@family("bitnet")
 def bitnet(c: Config) -> Block:
     """Llama with a norm before each output projection (BitNetForCausalLM)."""
     bias = c.attention_bias
@@ -141,7 +99,7 @@ def bitnet(c: Config) -> Block:
     return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias, inner=rms(c)), ffn)
 
 
-@family("diffllama", "DiffLlamaForCausalLM", defaults=sizes(32000, 2048, 8192, 16, 32, attention_bias=False))
+@family("diffllama")
 def diffllama(c: Config) -> Block:
     """Llama whose attention is the difference of two maps, weighed by four learned vectors (DiffLlamaForCausalLM)."""
     bias, vector = c.attention_bias, Param(shape=(head_dim(c),))
@@ -152,8 +110,7 @@ def diffllama(c: Config) -> Block:
     return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias, inner=weights), glu(c))
 
 
-@family("jais2", "Jais2ForCausalLM", defaults=sizes(150272, 3328, 26624, 32, 26, attention_bias=True, mlp_bias=True))
-@family("nemotron", "NemotronForCausalLM", defaults=sizes(256000, 6144, 24576, 32, 48) | BIASES)
+@family("jais2", "nemotron")
 def nemotron(c: Config) -> Block:
     """Llama with LayerNorms and a plain FFN (NemotronForCausalLM)."""
     bias, ffn = c.attention_bias, mlp(c, c.intermediate_size, bias=c.mlp_bias)
@@ -161,7 +118,7 @@ def nemotron(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c))
 
 
-@family("nanochat", "NanoChatForCausalLM", defaults=sizes(50304, 768, 8192, 12, 6, attention_bias=False))
+@family("nanochat")
 def nanochat(c: Config) -> Block:
     """Norms without weights, those on queries and keys too, and a plain FFN (NanoChatForCausalLM)."""
     bias, norm = c.attention_bias, Norm(width=c.hidden_size, scale=False)
@@ -169,31 +126,7 @@ def nanochat(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=norm)
 
 
-# No key/value heads, and head sizes from the qk_ and v_ fields.
-LATENT = dict(qk_rope_head_dim=64, attention_bias=False, tie_word_embeddings=True)
-LATENT_UNUSED = ["num_key_value_heads", "head_dim", "qk_head_dim"]
-
-
-@family(
-    "minicpm3",
-    "MiniCPM3ForCausalLM",
-    defaults=LATENT
-    | dict(vocab_size=73448, hidden_size=2560, intermediate_size=6400, num_hidden_layers=62, num_attention_heads=40)
-    | dict(q_lora_rank=768, kv_lora_rank=256, qk_nope_head_dim=64, qk_rope_head_dim=32, v_head_dim=None)
-    | dict(mlp_bias=False),
-    nullable=["q_lora_rank"],
-    unused=LATENT_UNUSED,
-)
-@family(
-    "youtu",
-    "YoutuForCausalLM",
-    defaults=LATENT
-    | dict(vocab_size=128256, hidden_size=2048, intermediate_size=6144, num_hidden_layers=32, num_attention_heads=16)
-    | dict(q_lora_rank=1536, kv_lora_rank=512, qk_nope_head_dim=128, v_head_dim=128),
-    fixed=dict(mlp_bias=False),
-    nullable=["q_lora_rank"],
-    unused=LATENT_UNUSED,
-)
+@family("minicpm3", "youtu")
 def minicpm3(c: Config) -> Block:
     """Dense decoder with latent attention (MiniCPM3ForCausalLM)."""
     return llama_like(c, latent_attention(c), glu(c, bias=c.mlp_bias))

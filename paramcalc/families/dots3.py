@@ -6,7 +6,7 @@ from typing import Any
 
 from paramcalc.components import LatentAttention
 from paramcalc.config import Config
-from paramcalc.families.latent_parts import FREQUENT, INDEX, INDEXED, LATENT, NAMES, UNUSED, frequent, lightning
+from paramcalc.families.latent_parts import INDEXED, frequent, lightning
 from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import mlp_words, per_layer_overrides
 from paramcalc.families.registry import family
@@ -18,21 +18,7 @@ SWA = dict(num_attention_heads=64, q_lora_rank=1024, kv_lora_rank=1024, qk_nope_
 )
 
 
-@family(
-    "dots3_note_text",
-    "Dots3NoteForCausalLM",
-    names=NAMES
-    | dict(moe_shared_expert_intermediate_size="shared_experts_intermediate_size")
-    | dict(sliding_window_size="sliding_window"),
-    defaults=LATENT
-    | INDEX
-    | FREQUENT
-    | {f"swa_{name}": value for name, value in SWA.items()}
-    | dict(vocab_size=152064, hidden_size=5120, intermediate_size=13824, num_hidden_layers=46)
-    | dict(q_lora_rank=1024, moe_intermediate_size=1536, shared_experts_intermediate_size=1536, swa_head_dim=256)
-    | dict(sliding_window=512, layer_types=None, per_layer_config=None, use_dsa=None, use_sliding_window=True),
-    unused=[*UNUSED, "mlp_bias", "swa_num_key_value_heads", "swa_rope_theta"],
-)
+@family("dots3_note_text")
 def dots3_note_text(c: Config) -> Block:
     """Gated latent attention, sliding layers with sizes of their own, the others indexed (Dots3NoteForCausalLM)."""
     n, e = c.n_shared_experts, c.moe_intermediate_size

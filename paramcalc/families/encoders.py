@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import GroupedAttention, Mlp
 from paramcalc.config import Config
-from paramcalc.families.encoder_sizes import CLASSIFIED, ENCODER, ONLY_ENCODER, SIZES
+from paramcalc.families.encoder_sizes import CLASSIFIED
 from paramcalc.families.heads import ALL_HEADS, POOLED, dense, encoder_heads, labels, masked_lm_head, roberta_heads
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
@@ -20,13 +20,7 @@ from paramcalc.families.skeletons import (
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, block
 
 
-@family(
-    "mra",
-    "MraForMaskedLM",
-    defaults=ENCODER | dict(vocab_size=50265, type_vocab_size=1),
-    fixed=ONLY_ENCODER,
-    unused=["add_cross_attention"],
-)
+@family("mra")
 def mra(c: Config) -> Block:
     """BERT with two spare position rows and approximated attention, without a pooler (MraForMaskedLM)."""
     ids = {"position_ids": Param(shape=(1, c.max_position_embeddings), buffer=True)}
@@ -38,22 +32,7 @@ def bare(c: Config) -> dict[str, Component]:
     return encoder_heads(c, c.hidden_size, pooled=(), transformed=CLASSIFIED, answers=2)
 
 
-@family(
-    "nystromformer",
-    "NystromformerForMaskedLM",
-    defaults=ENCODER | dict(vocab_size=30000, max_position_embeddings=510, conv_kernel_size=65),
-    fixed=ONLY_ENCODER,
-    nullable=["conv_kernel_size"],
-    unused=["add_cross_attention"],
-)
-@family(
-    "yoso",
-    "YosoForMaskedLM",
-    names=dict(conv_kernel_size="conv_window"),
-    defaults=ENCODER | dict(vocab_size=50265, max_position_embeddings=4096, type_vocab_size=1, conv_kernel_size=None),
-    fixed=ONLY_ENCODER,
-    unused=["add_cross_attention"],
-)
+@family("nystromformer", "yoso")
 def nystromformer(c: Config) -> Block:
     """BERT whose approximated attention adds a convolution of each head's values (NystromformerForMaskedLM)."""
     h, window = c.num_attention_heads, c.conv_kernel_size
@@ -62,13 +41,7 @@ def nystromformer(c: Config) -> Block:
     return encoder(c, embeddings(c, c.hidden_size, rows=c.max_position_embeddings + 2), layer, bare(c))
 
 
-@family(
-    "longformer",
-    "LongformerForMaskedLM",
-    defaults=ENCODER,
-    fixed=ONLY_ENCODER,
-    unused=["attention_mode", "attention_window"],
-)
+@family("longformer")
 def longformer(c: Config) -> Block:
     """RoBERTa with projections of their own for tokens that attend to everything (LongformerForMaskedLM)."""
     proj = Linear(d_in=c.hidden_size, d_out=c.hidden_size, bias=True)
@@ -77,14 +50,7 @@ def longformer(c: Config) -> Block:
     return encoder(c, embeddings(c, c.hidden_size), encoder_layer(c, attn=attn), heads)
 
 
-@family(
-    "luke",
-    "LukeForMaskedLM",
-    defaults=ENCODER
-    | dict(vocab_size=50267, entity_vocab_size=500000, entity_emb_size=256, use_entity_aware_attention=True),
-    fixed=ONLY_ENCODER,
-    unused=["bert_model_name", "cls_entity_prediction"],
-)
+@family("luke")
 def luke(c: Config) -> Block:
     """RoBERTa that reads entities too, with queries for each pair of word and entity (LukeForMaskedLM)."""
     d, width = c.hidden_size, c.entity_emb_size
@@ -119,12 +85,7 @@ def luke_heads(c: Config) -> dict[str, Component]:
     return heads | (entities if c.head == "masked_lm" else {})
 
 
-@family(
-    "mpnet",
-    "MPNetForMaskedLM",
-    defaults=SIZES | dict(vocab_size=30527, max_position_embeddings=512, relative_attention_num_buckets=32),
-    fixed=ONLY_ENCODER,
-)
+@family("mpnet")
 def mpnet(c: Config) -> Block:
     """RoBERTa without segments, with one table of relative position biases for all layers (MPNetForMaskedLM)."""
     shape = (c.relative_attention_num_buckets, c.num_attention_heads)
@@ -133,14 +94,7 @@ def mpnet(c: Config) -> Block:
     return encoder(c, embeddings(c, c.hidden_size, types=False) | bias, encoder_layer(c), heads)
 
 
-@family(
-    "squeezebert",
-    "SqueezeBertForMaskedLM",
-    defaults=ENCODER
-    | dict(embedding_size=768, q_groups=4, k_groups=4, v_groups=4, post_attention_groups=1)
-    | dict(intermediate_groups=4, output_groups=4),
-    fixed=ONLY_ENCODER,
-)
+@family("squeezebert")
 def squeezebert(c: Config) -> Block:
     """BERT of grouped convolutions, with a pooler in every class (SqueezeBertForMaskedLM)."""
     d, hidden, up, down = c.hidden_size, c.intermediate_size, c.intermediate_groups, c.output_groups
@@ -155,12 +109,7 @@ def squeezebert(c: Config) -> Block:
     return encoder(c, embeddings(c, d), encoder_layer(c, attn=attn, ffn=ffn), heads)
 
 
-@family(
-    "fnet",
-    "FNetForMaskedLM",
-    defaults=dict(vocab_size=32000, hidden_size=768, intermediate_size=3072, num_hidden_layers=12)
-    | dict(max_position_embeddings=512, type_vocab_size=4, tie_word_embeddings=True),
-)
+@family("fnet")
 def fnet(c: Config) -> Block:
     """BERT with Fourier transforms, which have no weights, instead of attention (FNetForMaskedLM, 2105.03824)."""
     layer = block(mixing_norm=layer_norm(c), ffn=mlp(c, c.intermediate_size), ffn_norm=layer_norm(c))

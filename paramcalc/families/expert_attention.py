@@ -5,18 +5,11 @@ from __future__ import annotations
 from paramcalc.components import ConvolvedAttention, ExpertAttention
 from paramcalc.config import Config
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, kv_heads, moe, pre_norm, rms, sizes
+from paramcalc.families.skeletons import causal_lm, kv_heads, moe, pre_norm, rms
 from paramcalc.spec import Block, Linear, Norm, Param, Run, block
 
 
-@family(
-    "jetmoe",
-    "JetMoeForCausalLM",
-    names=dict(head_dim="kv_channels"),
-    defaults=dict(vocab_size=32000, hidden_size=2048, intermediate_size=5632, num_hidden_layers=12)
-    | dict(num_key_value_heads=16, head_dim=128, num_local_experts=8, num_experts_per_tok=2, tie_word_embeddings=True),
-    unused=["num_attention_heads"],
-)
+@family("jetmoe")
 def jetmoe(c: Config) -> Block:
     """Experts in attention and FFN alike, each kind with a bias on its output (JetMoeForCausalLM)."""
     attn = ExpertAttention(
@@ -31,13 +24,7 @@ def jetmoe(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, pre_norm(rms(c), attn, ffn)), norm=rms(c))
 
 
-@family(
-    "zaya",
-    "ZayaForCausalLM",
-    defaults=sizes(262272, 2048, None, 40, 8, 2, 128, moe_intermediate_size=2048, attention_bias=False)
-    | dict(num_experts=16, num_experts_per_tok=1, router_hidden_size=256, cca_time0=2, cca_time1=2)
-    | dict(sliding_window=None, layer_types=None, lm_head_bias=False, tie_word_embeddings=True),
-)
+@family("zaya")
 def zaya(c: Config) -> Block:
     """Convolved attention and one expert of many, each with a weighted residual (ZayaForCausalLM)."""
     c.require(c.num_experts_per_tok == 1, "num_experts_per_tok must be 1")

@@ -22,20 +22,8 @@ from paramcalc.families.skeletons import (
 )
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block
 
-GEMMA = (
-    dict(vocab_size=256000, hidden_size=3072, intermediate_size=24576, num_hidden_layers=28)
-    | dict(num_attention_heads=16, num_key_value_heads=16, head_dim=256)
-    | dict(attention_bias=False, tie_word_embeddings=True)
-)
-GEMMA2 = (
-    GEMMA
-    | dict(hidden_size=2304, intermediate_size=9216, num_hidden_layers=26, num_attention_heads=8)
-    | dict(num_key_value_heads=4)
-    | dict(sliding_window=4096, layer_types=None)
-)
 
-
-@family("gemma", "GemmaForCausalLM", defaults=GEMMA)
+@family("gemma")
 def gemma(c: Config) -> Block:
     """Llama's layer with wide heads and a tied head (GemmaForCausalLM)."""
     bias = c.attention_bias
@@ -50,7 +38,7 @@ def sandwich(c: Config, *, window: int | None, qk_norm: Norm | None) -> Block:
     return norms_around(rms(c), attn, glu(c))
 
 
-@family("gemma2", "Gemma2ForCausalLM", defaults=GEMMA2)
+@family("gemma2")
 def gemma2(c: Config) -> Block:
     """Four norms a layer; sliding and full attention in turn, sliding first (Gemma2ForCausalLM)."""
     layers = {FULL: sandwich(c, window=None, qk_norm=None), SLIDING: sandwich(c, window=c.sliding_window, qk_norm=None)}
@@ -58,22 +46,13 @@ def gemma2(c: Config) -> Block:
     return causal_lm(c, [layers[word] for word in words], norm=rms(c))
 
 
-@family("gemma3_text", "Gemma3ForCausalLM", defaults=GEMMA2 | dict(vocab_size=262208, sliding_window_pattern=6))
+@family("gemma3_text")
 def gemma3_text(c: Config) -> Block:
     """Gemma 2 with norms on query and key heads; full attention in every sixth layer (Gemma3ForCausalLM)."""
     norm = Norm(width=head_dim(c))
     layers = {FULL: sandwich(c, window=None, qk_norm=norm), SLIDING: sandwich(c, window=c.sliding_window, qk_norm=norm)}
     words = kinds(c, every(c.sliding_window_pattern, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
     return causal_lm(c, [layers[word] for word in words], norm=rms(c))
-
-
-GEMMA3N = (
-    GEMMA2
-    | dict(vocab_size=262400, hidden_size=2048, intermediate_size=16384, num_hidden_layers=35)
-    | dict(num_key_value_heads=2)
-    | dict(sliding_window=512, vocab_size_per_layer_input=262144, hidden_size_per_layer_input=256)
-    | dict(num_kv_shared_layers=15)
-)
 
 
 def borrows(c: Config, words: list[str], shared: int) -> list[bool]:
@@ -121,7 +100,7 @@ def shared_attention(c: Config, *, d_h: int, kv: int, window: int | None, borrow
     )
 
 
-@family("gemma3n_text", "Gemma3nForCausalLM", defaults=GEMMA3N | dict(altup_num_inputs=4, laurel_rank=64))
+@family("gemma3n_text")
 def gemma3n_text(c: Config) -> Block:
     """Streams of which each layer updates one, an embedding for each layer, borrowed keys (Gemma3nForCausalLM)."""
     c.require(c.hidden_size % c.num_attention_heads == 0, "hidden_size is not a multiple of num_attention_heads")
@@ -154,24 +133,7 @@ def gemma3n_layer(c: Config, word: str, width: int, borrowed: bool) -> Block:
     return block(altup=altup, laurel=laurel, **layer.items, per_layer=per_layer_input(c))
 
 
-GEMMA4 = (
-    GEMMA3N
-    | dict(vocab_size=262144, hidden_size=2304, intermediate_size=9216, num_hidden_layers=30)
-    | dict(num_key_value_heads=4)
-    | dict(num_kv_shared_layers=0, attention_k_eq_v=False, use_double_wide_mlp=False, global_head_dim=512)
-    | dict(num_global_key_value_heads=None, per_layer_config=None)
-)
-GEMMA4_EXPERTS = dict(enable_moe_block=False, num_experts=None, top_k_experts=None, moe_intermediate_size=None)
-
-
-@family("gemma4_text", "Gemma4ForCausalLM", defaults=GEMMA4 | GEMMA4_EXPERTS, fixed=dict(borrows_all=False))
-@family(
-    "gemma4_unified_text",
-    "Gemma4UnifiedForCausalLM",
-    defaults={name: value for name, value in GEMMA4.items() if not name.endswith("per_layer_input")}
-    | dict(sliding_window=1024),
-    fixed=dict(borrows_all=False, hidden_size_per_layer_input=0, enable_moe_block=False),
-)
+@family("gemma4_text", "gemma4_unified_text", borrows_all=False)
 def gemma4_text(c: Config) -> Block:
     """Full layers with wide heads whose keys may be their values, borrowed keys, experts (Gemma4ForCausalLM)."""
     depth = c.num_hidden_layers

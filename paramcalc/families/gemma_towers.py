@@ -6,14 +6,12 @@ from typing import Any
 
 from paramcalc.components import Attention
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.registry import family, get
 from paramcalc.families.seeing import joined, text_alone
 from paramcalc.families.skeletons import glu, gqa, mlp, norms_around, rms
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
-
-TIES = dict(tie_word_embeddings=True)
 
 
 def text_part(c: Config) -> tuple[Component, Config]:
@@ -69,23 +67,6 @@ def pairs(a: Config, name: str, default: tuple[Any, Any]) -> tuple[Any, Any]:
     return default if stated is None else (stated[0], stated[1])
 
 
-AUDIO = dict(hidden_size=1024, num_hidden_layers=12, num_attention_heads=8)
-GEMMA3N_AUDIO = Reading(
-    AUDIO
-    | dict(hidden_size=1536, vocab_size=128, input_feat_size=128, conf_conv_kernel_size=5)
-    | dict(sscp_conv_channel_size=None, sscp_conv_kernel_size=None, sscp_conv_stride_size=None),
-    names=dict(num_hidden_layers="conf_num_hidden_layers", num_attention_heads="conf_num_attention_heads"),
-    unused=[f"conf_{name}" for name in ("attention_chunk_size", "attention_context_left", "attention_context_right")]
-    + ["conf_attention_logit_cap", "conf_reduction_factor", "conf_residual_weight", "gradient_clipping"]
-    + ["sscp_conv_group_norm_eps", "vocab_offset"],
-)
-GEMMA4_AUDIO = Reading(
-    AUDIO | dict(conv_kernel_size=5, use_clipped_linears=True, output_proj_dims=1536, subsampling_conv_channels=None),
-    unused=[f"attention_{name}" for name in ("context_left", "context_right", "logit_cap", "invalid_logits_value")]
-    + ["residual_weight", "gradient_clipping"],
-)
-
-
 def gemma3n_audio(a: Config) -> Block:
     """Two strided convolutions over a spectrogram, then a conformer (Gemma3nAudioEncoder)."""
     channels = [a.whole("sscp_conv_channel_size", n) for n in pairs(a, "sscp_conv_channel_size", (128, 32))]
@@ -126,20 +107,7 @@ def gemma4_audio(a: Config) -> Block:
 
 # -- images ------------------------------------------------------------------------------------------------------
 
-GEMMA3N_VISION = Reading(
-    dict(network="mobilenetv5_300m_enc", hidden_size=2048, vocab_size=128),
-    names=dict(network="architecture"),
-    # The network has no head.
-    unused=["do_pooling", "label_names", "num_classes", "vocab_offset"],
-)
 NETWORKS = {"mobilenetv5_300m_enc": 294_126_912}  # convolutional, of timm: its sizes are no part of any config
-
-GEMMA4_VISION = Reading(
-    dict(hidden_size=768, intermediate_size=3072, num_hidden_layers=16, num_attention_heads=12)
-    | dict(num_key_value_heads=12, head_dim=64, patch_size=16, position_embedding_size=10240)
-    | dict(use_clipped_linears=False, standardize=False),
-    unused=["attention_bias", "pooling_kernel_size"],  # no bias anywhere
-)
 
 
 def gemma3n_vision(v: Config) -> Block:
@@ -166,7 +134,7 @@ def gemma4_vision(v: Config) -> Block:
 # -- whole models ------------------------------------------------------------------------------------------------
 
 
-@family("gemma3n", "Gemma3nForConditionalGeneration", defaults=TIES)
+@family("gemma3n")
 def gemma3n(c: Config) -> Component:
     """MobileNet for images, a conformer for sound, Gemma 3n (Gemma3nForConditionalGeneration)."""
     text, view = text_part(c)
@@ -174,7 +142,7 @@ def gemma3n(c: Config) -> Component:
         c.raw("vision_config")
         c.raw("audio_config")
         return text
-    v, a = c.section("vision_config", GEMMA3N_VISION), c.section("audio_config", GEMMA3N_AUDIO)
+    v, a = c.section("vision_config"), c.section("audio_config")
 
     def embedder(tower: Config) -> Block:
         d, norm = tower.hidden_size, rms(tower)
@@ -189,17 +157,17 @@ def gemma3n(c: Config) -> Component:
     )
 
 
-def optional(c: Config, name: str, reading: Reading) -> Config | None:
+def optional(c: Config, name: str) -> Config | None:
     """A view of a tower's section; None where the file has none, or the class is the language model's own."""
     stated = c.raw(name) is not None
-    return c.section(name, reading) if stated and not text_alone(c) else None
+    return c.section(name) if stated and not text_alone(c) else None
 
 
-@family("gemma4", "Gemma4ForConditionalGeneration", defaults=TIES)
+@family("gemma4")
 def gemma4(c: Config) -> Component:
     """A ViT, a conformer for sound, Gemma 4; towers only where described (Gemma4ForConditionalGeneration)."""
     text, view = text_part(c)
-    v, a = optional(c, "vision_config", GEMMA4_VISION), optional(c, "audio_config", GEMMA4_AUDIO)
+    v, a = optional(c, "vision_config"), optional(c, "audio_config")
     widths = {"vision": v.hidden_size if v else None, "audio": a.output_proj_dims if a else None}
     return joined(
         text,
@@ -215,17 +183,11 @@ def projections(widths: dict[str, int | None], d_out: int) -> Block | None:
     return block("projector", **found) if found else None
 
 
-UNIFIED_VISION = Reading(
-    dict(patch_size=16, pooling_kernel_size=3, mm_embed_dim=3840, mm_posemb_size=1120, output_proj_dims=3840)
-)
-UNIFIED_AUDIO = Reading(dict(audio_embed_dim=640))
-
-
-@family("gemma4_unified", "Gemma4UnifiedForConditionalGeneration", defaults=TIES)
+@family("gemma4_unified")
 def gemma4_unified(c: Config) -> Component:
     """Gemma 4 with patches and waveforms projected straight into it (Gemma4UnifiedForConditionalGeneration)."""
     text, view = text_part(c)
-    v, a = optional(c, "vision_config", UNIFIED_VISION), optional(c, "audio_config", UNIFIED_AUDIO)
+    v, a = optional(c, "vision_config"), optional(c, "audio_config")
     widths = {"vision": v.output_proj_dims if v else None, "audio": a.audio_embed_dim if a else None}
     return joined(text, patches=unified_patches(v) if v else None, projector=projections(widths, view.hidden_size))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
 from paramcalc.families.heads import decoder_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
@@ -15,23 +15,6 @@ from paramcalc.families.skeletons import (
 )
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
 
-GPT2_NAMES = dict(
-    hidden_size="n_embd",
-    num_hidden_layers="n_layer",
-    num_attention_heads="n_head",
-    max_position_embeddings="n_positions",
-)
-GPT2 = dict(
-    vocab_size=50257,
-    hidden_size=768,
-    num_hidden_layers=12,
-    num_attention_heads=12,
-    max_position_embeddings=1024,
-    n_inner=None,
-    add_cross_attention=False,
-    tie_word_embeddings=True,
-)
-
 
 def gpt2_layer(c: Config, attn: Component) -> Block:
     """Pre-norm attention, perhaps cross attention, FFN; biases everywhere."""
@@ -39,21 +22,14 @@ def gpt2_layer(c: Config, attn: Component) -> Block:
     return block(ln_1=layer_norm(c), attn=attn, **cross, ln_2=layer_norm(c), ffn=mlp(c, c.n_inner))
 
 
-@family("gpt2", "GPT2LMHeadModel", names=GPT2_NAMES, defaults=GPT2)
-@family("gpt-sw3", "GPT2LMHeadModel", names=GPT2_NAMES, defaults=GPT2)
+@family("gpt2", "gpt-sw3")
 def gpt2(c: Config) -> Block:
     """Pre-norm decoder: learned positions, LayerNorms and biases everywhere, tied head (GPT2LMHeadModel)."""
     layer = gpt2_layer(c, mha(c))
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), before={"positions": positions(c)})
 
 
-@family(
-    "gpt_bigcode",
-    "GPTBigCodeForCausalLM",
-    names=GPT2_NAMES,
-    defaults=GPT2 | dict(multi_query=True),
-    unused=["num_key_value_heads"],
-)
+@family("gpt_bigcode")
 def gpt_bigcode(c: Config) -> Block:
     """GPT-2 with one key/value head for all query heads (GPTBigCodeForCausalLM)."""
     c.require(
@@ -65,21 +41,7 @@ def gpt_bigcode(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), before={"positions": positions(c)})
 
 
-@family(
-    "gpt_neo",
-    "GPTNeoForCausalLM",
-    names=dict(num_attention_heads="num_heads", num_hidden_layers="num_layers"),
-    defaults=dict(
-        vocab_size=50257,
-        hidden_size=2048,
-        intermediate_size=None,
-        num_hidden_layers=24,
-        num_attention_heads=16,
-        max_position_embeddings=2048,
-        window_size=256,
-        tie_word_embeddings=True,
-    ),
-)
+@family("gpt_neo")
 def gpt_neo(c: Config) -> Block:
     """GPT-2 without biases on q, k and v; global and local attention in turn (GPTNeoForCausalLM)."""
     layers = {
@@ -106,19 +68,7 @@ def gpt_neo_kinds(c: Config) -> list[str]:
     return words
 
 
-@family(
-    "gpt_neox",
-    "GPTNeoXForCausalLM",
-    defaults=dict(
-        vocab_size=50432,
-        hidden_size=6144,
-        intermediate_size=24576,
-        num_hidden_layers=44,
-        num_attention_heads=64,
-        attention_bias=True,
-    ),
-    unused=["use_parallel_residual", "head_dim", "num_key_value_heads"],
-)
+@family("gpt_neox")
 def gpt_neox(c: Config) -> Block:
     """GPT-2's layer with rotary positions, parallel or not, and a head of its own (GPTNeoXForCausalLM)."""
     bias = c.attention_bias
@@ -126,36 +76,14 @@ def gpt_neox(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c))
 
 
-GPTJ = dict(vocab_size=50400, hidden_size=4096, n_inner=None, num_hidden_layers=28, num_attention_heads=16)
-
-
-@family("gptj", "GPTJForCausalLM", names=GPT2_NAMES, defaults=GPTJ)
-@family("codegen", "CodeGenForCausalLM", names=GPT2_NAMES, defaults=GPTJ)
+@family("gptj", "codegen")
 def gptj(c: Config) -> Block:
     """Parallel attention without biases and FFN with them behind one norm; the head has a bias (GPTJForCausalLM)."""
     layer = block(ln_1=layer_norm(c), attn=mha(c, qkv_bias=False, out_bias=False), ffn=mlp(c, c.n_inner))
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), head_bias=True)
 
 
-@family(
-    "opt",
-    "OPTForCausalLM",
-    names=dict(remove_final_norm="_remove_final_layer_norm"),
-    defaults=dict(
-        vocab_size=50272,
-        hidden_size=768,
-        ffn_dim=3072,
-        num_hidden_layers=12,
-        num_attention_heads=12,
-        max_position_embeddings=2048,
-        word_embed_proj_dim=None,
-        enable_bias=True,
-        layer_norm_elementwise_affine=True,
-        do_layer_norm_before=True,
-        remove_final_norm=False,
-        tie_word_embeddings=True,
-    ),
-)
+@family("opt")
 def opt(c: Config) -> Block:
     """Decoder with two spare position rows; the embedding may be narrower than the layers (OPTForCausalLM)."""
     d, bias, affine = c.hidden_size, c.enable_bias, c.layer_norm_elementwise_affine
@@ -176,55 +104,14 @@ def opt(c: Config) -> Block:
     )
 
 
-@family(
-    "bloom",
-    "BloomForCausalLM",
-    names=dict(num_hidden_layers="n_layer", num_attention_heads="n_head", n_embed="hidden_size"),
-    defaults=dict(
-        vocab_size=250880,
-        hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=8,
-        tie_word_embeddings=True,
-    ),
-)
+@family("bloom")
 def bloom(c: Config) -> Block:
     """GPT-2's layer with ALiBi, a norm after the embedding, FFN always four times the width (BloomForCausalLM)."""
     layer = pre_norm(layer_norm(c), mha(c), mlp(c, None))
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), before={"embed_norm": layer_norm(c)})
 
 
-FALCON = dict(
-    vocab_size=65024,
-    hidden_size=4544,
-    ffn_hidden_size=None,
-    num_hidden_layers=32,
-    num_attention_heads=71,
-    num_kv_heads=None,
-    num_ln_in_parallel_attn=None,
-    new_decoder_architecture=False,
-    multi_query=True,
-    parallel_attn=True,
-    bias=False,
-    tie_word_embeddings=True,
-)
-FALCON_NAMES = dict(n_embed="hidden_size")
-FALCON_FLAGS = ["new_decoder_architecture", "multi_query", "parallel_attn", "bias"]  # null is false
-# The first published files name the type after their training data.
-REFINED_WEB_NAMES = FALCON_NAMES | dict(
-    num_hidden_layers="n_layer", num_attention_heads="n_head", num_kv_heads="n_head_kv"
-)
-
-
-@family("falcon", "FalconForCausalLM", names=FALCON_NAMES, defaults=FALCON, nullable=FALCON_FLAGS, unused=["alibi"])
-@family("RefinedWebModel", "RWForCausalLM", names=REFINED_WEB_NAMES, defaults=FALCON, unused=["alibi"])
-@family(
-    "RefinedWeb",
-    "RWForCausalLM",
-    names=REFINED_WEB_NAMES,
-    defaults=FALCON | dict(new_decoder_architecture=True),
-    unused=["alibi"],
-)
+@family("falcon", "RefinedWebModel", "RefinedWeb")
 def falcon(c: Config) -> Block:
     """Multi-query or grouped attention beside the FFN, behind one norm or two (FalconForCausalLM).
 
@@ -243,31 +130,14 @@ def falcon(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=norm)
 
 
-MPT_ATTENTION = Reading(dict(alibi=True, qk_ln=False, attn_type="multihead_attention"))
-
-
-@family(
-    "mpt",
-    "MptForCausalLM",
-    names=dict(hidden_size="d_model", num_attention_heads="n_heads", num_hidden_layers="n_layers"),
-    defaults=dict(
-        vocab_size=50368,
-        hidden_size=2048,
-        num_hidden_layers=24,
-        num_attention_heads=16,
-        expansion_ratio=4,
-        no_bias=True,
-        tie_word_embeddings=True,
-    ),
-    unused=["max_seq_len", "learned_pos_emb", "embedding_fraction", "norm_type", "attn_type", "qk_ln"],
-)
+@family("mpt")
 def mpt(c: Config) -> Block:
     """Decoder with ALiBi and no biases anywhere, in the norms neither (MptForCausalLM).
 
     The reference class builds neither learned positions nor biases nor any FFN but four times the width, whatever the
     config says; where it says otherwise the checkpoint was made for other code.
     """
-    attn = c.section("attn_config", MPT_ATTENTION)
+    attn = c.section("attn_config")
     built = c.expansion_ratio == 4, c.no_bias, attn.alibi, not attn.qk_ln, attn.attn_type == "multihead_attention"
     if not all(built):
         c.doubts.append(

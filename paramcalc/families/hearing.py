@@ -15,13 +15,7 @@ from paramcalc.spec import Block, Component, Linear, Run, block
 # -- with the tower counted --------------------------------------------------------------------------------------
 
 
-@family("audioflamingo3", "AudioFlamingo3ForConditionalGeneration", defaults=dict(projector_bias=True))
-@family(
-    "musicflamingo",
-    "MusicFlamingoForConditionalGeneration",
-    defaults=dict(projector_bias=True),
-    unused=["audio_frame_step", "head_dim"],
-)
+@family("audioflamingo3", "musicflamingo")
 def audioflamingo3(c: Config) -> Block:
     """Whisper's encoder, two matrices, and a language model (AudioFlamingo3ForConditionalGeneration)."""
     tower, audio = audio_tower(c, AUDIO_NAMES, "audioflamingo3_encoder", "musicflamingo_encoder")
@@ -30,7 +24,7 @@ def audioflamingo3(c: Config) -> Block:
     return block(audio_tower=tower, projector=projector, **text.parts())
 
 
-@family("qwen2_audio", "Qwen2AudioForConditionalGeneration", defaults={}, unused=["audio_token_index"])
+@family("qwen2_audio")
 def qwen2_audio(c: Config) -> Block:
     """Whisper's encoder, one matrix, and Qwen2 (Qwen2AudioForConditionalGeneration)."""
     names = {value: key for key, value in AUDIO_NAMES.items()} | dict(hidden_size="d_model")
@@ -45,7 +39,7 @@ VOXTRAL = dict(vocab_size=131072, hidden_size=3072, intermediate_size=8192) | di
 )
 
 
-@family("voxtral", "VoxtralForConditionalGeneration", defaults={}, unused=["hidden_size"])
+@family("voxtral")
 def voxtral(c: Config) -> Block:
     """Whisper's encoder, two matrices over groups of frames, and Llama (VoxtralForConditionalGeneration)."""
     tower, audio = audio_tower(c, AUDIO_NAMES, "voxtral_encoder")
@@ -62,12 +56,7 @@ MOSS_TEXT = dict(
 )
 
 
-@family(
-    "moss_transcribe_diarize",
-    "MossTranscribeDiarizeForConditionalGeneration",
-    defaults=dict(projector_bias=True, audio_merge_size=4, tie_word_embeddings=True),
-    unused=["audio_chunk_size"],
-)
+@family("moss_transcribe_diarize")
 def moss_transcribe_diarize(c: Config) -> Block:
     """Whisper's encoder, a projector over merged frames, and Qwen3 (MossTranscribeDiarizeForConditionalGeneration)."""
     tower, audio = audio_tower(c, AUDIO_NAMES, "moss_transcribe_diarize_audio", **MOSS_AUDIO)
@@ -88,74 +77,26 @@ class Heard(NamedTuple):
     towers: tuple[str, ...] = ("audio_config",)
 
 
-TIES = dict(tie_word_embeddings=True)
 GRANITE_TOWERS = ("encoder_config", "projector_config")
-GRANITE_UNUSED = ["audio_token_index", "downsample_rate", "has_lora_adapter", "window_size"]
 
 
-@family(
-    "glmasr",
-    "GlmAsrForConditionalGeneration",
-    defaults=TIES,
-    fixed=dict(language=Heard("llama", sizes(59264, 2048, 6144, 28, 16, 4), completes=True)),
-)
-@family(
-    "granite_speech",
-    "GraniteSpeechForConditionalGeneration",
-    defaults=TIES,
-    fixed=dict(language=Heard("granite", towers=GRANITE_TOWERS)),
-    unused=GRANITE_UNUSED,
-)
-@family(
-    "granite_speech_plus",
-    "GraniteSpeechPlusForConditionalGeneration",
-    defaults=TIES,
-    fixed=dict(language=Heard("granite", towers=GRANITE_TOWERS)),
-    unused=GRANITE_UNUSED,
-)
-@family(
-    "omniasr",
-    "OmniASRForConditionalGeneration",
-    defaults={},
-    fixed=dict(tie_word_embeddings=False, language=Heard("llama", sizes(11984, 4096, 2816, 12, 8, 8))),
-)
-@family(
-    "qwen3_asr",
-    "Qwen3ASRForConditionalGeneration",
-    defaults=TIES,
-    fixed=dict(language=Heard("qwen3", sizes(151936, 2048, 6144, 28, 16, 8, 128))),
-    unused=["token_classification_bias"],
-)
+@family("glmasr", language=Heard("llama", sizes(59264, 2048, 6144, 28, 16, 4), completes=True))
+@family("granite_speech", "granite_speech_plus", language=Heard("granite", towers=GRANITE_TOWERS))
+@family("omniasr", language=Heard("llama", sizes(11984, 4096, 2816, 12, 8, 8)))
+@family("qwen3_asr", language=Heard("qwen3", sizes(151936, 2048, 6144, 28, 16, 8, 128)))
 @family(
     "vibevoice_asr",
-    "VibeVoiceAsrForConditionalGeneration",
-    defaults={},
-    fixed=dict(
-        tie_word_embeddings=False,
-        language=Heard("qwen2", towers=("acoustic_tokenizer_encoder_config", "semantic_tokenizer_encoder_config")),
-    ),
-    unused=["acoustic_tokenizer_chunk_size"],
+    language=Heard("qwen2", towers=("acoustic_tokenizer_encoder_config", "semantic_tokenizer_encoder_config")),
 )
 @family(
     "voxtral_realtime",
-    "VoxtralRealtimeForConditionalGeneration",
-    defaults=TIES,
-    fixed=dict(
-        language=Heard(
-            "voxtral_realtime_text",
-            sizes(131072, 3072, 9216, 26, 32, 8, 128, sliding_window=8192),
-            completes=True,
-        )
+    language=Heard(
+        "voxtral_realtime_text",
+        sizes(131072, 3072, 9216, 26, 32, 8, 128, sliding_window=8192),
+        completes=True,
     ),
-    unused=["audio_length_per_tok", "default_num_delay_tokens", "downsample_factor", "hidden_size"],
 )
-@family(
-    "got_ocr2",
-    "GotOcr2ForConditionalGeneration",
-    defaults=TIES,
-    fixed=dict(language=Heard("qwen2", sizes(151860, 1024, 2816, 24, 16, 16), towers=("vision_config",))),
-    unused=["image_seq_length"],
-)
+@family("got_ocr2", language=Heard("qwen2", sizes(151860, 1024, 2816, 24, 16, 16), towers=("vision_config",)))
 def heard(c: Config) -> Component:
     """A language model that hears or sees: it is counted, towers and projectors are not (GlmAsr...Generation)."""
     kind, stated, completes, towers = c.language
@@ -163,12 +104,7 @@ def heard(c: Config) -> Component:
     return text_model(c, kind, stated, tied=c.tie_word_embeddings, completes=completes)[0]
 
 
-@family(
-    "nemo_speechlm",
-    "Nemotron3_5TranscribeForConditionalGeneration",
-    defaults={},
-    fixed=dict(tie_word_embeddings=False),
-)
+@family("nemo_speechlm")
 def nemo_speechlm(c: Config) -> Component:
     """Nemotron-H that hears: it is counted, the tower is not (Nemotron3_5TranscribeForConditionalGeneration)."""
     c.require(c.says("text_config"), "text_config is missing", "it holds the language model")
@@ -176,12 +112,7 @@ def nemo_speechlm(c: Config) -> Component:
     return text_model(c, "nemotron_h", {}, tied=False)[0]
 
 
-@family(
-    "voxtral_realtime_text",
-    "VoxtralRealtimeTextForCausalLM",
-    defaults=sizes(32000, 4096, 14336, 32, 32, 8, sliding_window=4096),
-    nullable=["sliding_window"],
-)
+@family("voxtral_realtime_text")
 def voxtral_realtime_text(c: Config) -> Block:
     """Mistral with a norm steered by the delay between hearing and writing (VoxtralRealtimeTextForCausalLM)."""
     d = c.hidden_size

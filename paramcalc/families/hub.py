@@ -28,9 +28,6 @@ from paramcalc.families.skeletons import (
 )
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
 
-NO_HEAD_DIM = dict(head_dim=None)  # heads always cut the width
-NO_GROUPS = dict(head_dim=None, num_key_value_heads=None)  # nor are there groups of heads
-
 
 def cut(*numbers: int | None, without: Collection[str] = ("head_dim",), **others: Any) -> dict[str, Any]:
     """A decoder's sizes but for the fields that the class does not have: in a file they are foreign."""
@@ -45,31 +42,21 @@ def unpublished(c: Config) -> None:
 # -- Llama with other norms or biases ----------------------------------------------------------------------------
 
 
-@family(
-    "internlm",
-    "InternLMForCausalLM",
-    defaults=cut(103168, 4096, 11008, 32, 32, without=NO_GROUPS) | dict(bias=True),
-    fixed=NO_GROUPS,
-)
+@family("internlm")
 def internlm(c: Config) -> Block:
     """Llama with biases on all of attention, if asked for (InternLMForCausalLM)."""
     unpublished(c)
     return llama_like(c, gqa(c, qkv_bias=c.bias, out_bias=c.bias), glu(c))
 
 
-@family("xverse", "XverseForCausalLM", defaults=cut(100278, 5120, 13824, 40, 40, without=NO_GROUPS), fixed=NO_GROUPS)
+@family("xverse")
 def xverse(c: Config) -> Block:
     """Llama without grouped heads (XverseForCausalLM)."""
     unpublished(c)
     return llama_like(c, gqa(c), glu(c))
 
 
-@family(
-    "solar",
-    "SolarForCausalLM",
-    defaults=sizes(32000, 4096, 11008, 32, 32, attention_bias=False, mlp_bias=False),
-    unused=["bskcn_1", "bskcn_2", "bskcn_3", "bskcn_4", "bskcn_tv"],  # which layers' outputs are added where
-)
+@family("solar")
 def solar(c: Config) -> Block:
     """Llama with residual connections that skip blocks of layers, without weights (SolarForCausalLM)."""
     unpublished(c)
@@ -77,7 +64,7 @@ def solar(c: Config) -> Block:
     return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias), glu(c, bias=c.mlp_bias))
 
 
-@family("orion", "OrionForCausalLM", defaults=cut(84608, 5120, 15360, 40, 40), fixed=NO_HEAD_DIM)
+@family("orion")
 def orion(c: Config) -> Block:
     """Llama with LayerNorms (OrionForCausalLM)."""
     unpublished(c)
@@ -85,17 +72,7 @@ def orion(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c))
 
 
-QWEN_UNUSED = ["attn_dropout_prob", "emb_dropout_prob", "bf16", "fp16", "fp32", "use_dynamic_ntk", "use_logn_attn"]
-QWEN_UNUSED += ["use_cache_kernel", "use_cache_quantization", "softmax_in_fp32"]
-
-
-@family(
-    "qwen",
-    "QWenLMHeadModel",
-    defaults=cut(151936, 4096, 22016, 32, 32, without=NO_GROUPS) | dict(kv_channels=128, no_bias=True),
-    fixed=NO_GROUPS,
-    unused=QWEN_UNUSED,
-)
+@family("qwen")
 def qwen(c: Config) -> Block:
     """Llama with biases on q, k and v; intermediate_size holds gate and up together (QWenLMHeadModel)."""
     d, d_h, bias = c.hidden_size, c.kv_channels, not c.no_bias
@@ -104,19 +81,7 @@ def qwen(c: Config) -> Block:
     return llama_like(c, gqa(c, qkv_bias=True, out_bias=bias, d_h=d_h), glu(c, half, bias=bias))
 
 
-TELECHAT_UNUSED = ["bias_dropout_fusion", "flash_attn", "masked_softmax_fusion", "skip_bias_add"]  # which kernels run
-TELECHAT_UNUSED += ["n_inner", "training_seqlen", "logn", "offset_alibi", "semi_causal"]
-
-
-@family(
-    "telechat",
-    "TelechatForCausalLM",
-    names=dict(num_hidden_layers="n_layer", num_attention_heads="n_head", n_embed="hidden_size"),
-    defaults=cut(160256, 4096, None, 30, 32)
-    | dict(ffn_hidden_size=12288, embed_layernorm=False, tie_word_embeddings=True),
-    fixed=NO_HEAD_DIM,
-    unused=TELECHAT_UNUSED,
-)
+@family("telechat")
 def telechat(c: Config) -> Block:
     """Llama with biases on the last matrix of attention and FFN; an embedding norm if asked (TelechatForCausalLM)."""
     if c.num_key_value_heads not in (None, c.num_attention_heads):
@@ -126,15 +91,7 @@ def telechat(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c), before=before)
 
 
-@family(
-    "phi-msft",
-    "PhiForCausalLM",
-    names=dict(hidden_size="n_embd", num_hidden_layers="n_layer", num_attention_heads="n_head")
-    | dict(num_key_value_heads="n_head_kv"),
-    defaults=cut(50304, 1024, None, 20, 16, n_inner=None, pad_vocab_size_multiple=64),
-    fixed=NO_HEAD_DIM,
-    unused=["flash_attn", "flash_rotary", "fused_dense"],
-)
+@family("phi-msft")
 def phi_msft(c: Config) -> Block:
     """Phi before transformers had it: the vocabulary is padded to a multiple (PhiForCausalLM of microsoft/phi-2)."""
     layer = block(input_norm=layer_norm(c), attn=gqa(c, qkv_bias=True, out_bias=True), ffn=mlp(c, c.n_inner))
@@ -147,27 +104,9 @@ def phi_msft(c: Config) -> Block:
 # -- ChatGLM: four models under one model_type -------------------------------------------------------------------
 
 LATER_CHATGLM = ["padded_vocab_size", "ffn_hidden_size", "multi_query_attention"]
-CHATGLM_UNUSED = ["apply_query_key_layer_scaling", "bias_dropout_fusion", "fp32_residual_connection", "interleaved_qkv"]
-CHATGLM_UNUSED += [
-    "gmask_token_id",
-    "original_rope",
-    "position_encoding_2d",
-    "prefix_projection",
-    "quantization_bit",
-    "rope_ratio",
-]
 
 
-@family(
-    "chatglm",
-    "ChatGLMForConditionalGeneration",
-    names=dict(num_hidden_layers="num_layers"),
-    defaults=dict(vocab_size=None, hidden_size=4096, num_hidden_layers=28, num_attention_heads=32)
-    | dict(inner_hidden_size=16384, padded_vocab_size=65024, ffn_hidden_size=13696)
-    | dict(kv_channels=128, multi_query_attention=False, multi_query_group_num=1, post_layer_norm=True)
-    | dict(add_bias_linear=False, add_qkv_bias=False, rmsnorm=True, pre_seq_len=None),
-    unused=CHATGLM_UNUSED,
-)
+@family("chatglm")
 def chatglm(c: Config) -> Block:
     """ChatGLM-6B where inner_hidden_size is stated, ChatGLM2, 3 and GLM-4-9B where padded_vocab_size is (ChatGLMModel).
 
@@ -217,14 +156,7 @@ def chatglm_2(c: Config) -> Block:
 # -- experts -----------------------------------------------------------------------------------------------------
 
 
-@family(
-    "minicpm",
-    "MiniCPMForCausalLM",
-    defaults=cut(32000, 4096, 11008, 32, 32, attention_bias=False, num_experts=0, num_experts_per_tok=2)
-    | dict(tie_word_embeddings=True),
-    fixed=NO_HEAD_DIM,
-    unused=["sparse_config", "mup_denominator"],  # which keys a query looks at; how residuals are scaled
-)
+@family("minicpm")
 def minicpm(c: Config) -> Block:
     """Llama with a tied head and scaled residuals; MiniCPM-MoE has experts in every layer (MiniCPMForCausalLM)."""
     bias = c.attention_bias
@@ -235,34 +167,14 @@ def minicpm(c: Config) -> Block:
     return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias), ffn)
 
 
-@family(
-    "grok-1",
-    "Grok1ModelForCausalLM",
-    names=dict(num_local_experts="num_experts"),
-    defaults=cut(131072, 6144, 32768, 64, 48, 8, num_experts=8, num_experts_per_tok=2, tie_word_embeddings=True),
-    fixed=NO_HEAD_DIM,
-    unused=["attn_output_multiplier", "embedding_multiplier_scale", "max_attn_value", "output_multiplier_scale"],
-)
+@family("grok-1")
 def grok_1(c: Config) -> Block:
     """Mixtral with norms on both sides of attention and experts (Grok1ModelForCausalLM of hpcai-tech/grok-1)."""
     layer = norms_around(rms(c), gqa(c), moe(c, c.intermediate_size, experts=c.num_experts))
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
 
 
-ARCTIC_UNUSED = ["enable_expert_tensor_parallelism", "enc_index", "use_residual"]
-ARCTIC_UNUSED += [f"moe_{name}" for name in ("eval_capacity_factor", "min_capacity", "token_dropping")]
-ARCTIC_UNUSED += ["moe_train_capacity_factor"]
-
-
-@family(
-    "arctic",
-    "ArcticForCausalLM",
-    names=dict(num_experts="num_local_experts"),
-    defaults=cut(32000, 4096, 14336, 32, 32, num_experts=8, num_experts_per_tok=1)
-    | dict(moe_layer_frequency=2, parallel_attn_mlp_res=False),
-    fixed=NO_HEAD_DIM,
-    unused=ARCTIC_UNUSED,
-)
+@family("arctic")
 def arctic(c: Config) -> Block:
     """Experts in every moe_layer_frequency-th layer, beside a dense FFN as wide as the model (ArcticForCausalLM)."""
     unpublished(c)

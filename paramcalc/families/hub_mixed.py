@@ -22,23 +22,13 @@ from paramcalc.families.skeletons import (
     moe,
     pre_norm,
     rms,
-    sizes,
 )
 from paramcalc.spec import Block, Component, Linear, Norm, Param, block
 
 # -- MiniMax-01 --------------------------------------------------------------------------------------------------
 
-MINIMAX_NAMES = dict(num_experts="num_local_experts")
-MINIMAX = sizes(32000, 4096, 14336, 32, 32, 8) | dict(attn_type_list=None, shared_intermediate_size=0)
-MINIMAX |= dict(num_experts=8, num_experts_per_tok=2)
-SCALES = [
-    f"layernorm_{part}_{name}" for part in ("full_attention", "linear_attention", "mlp") for name in ("alpha", "beta")
-]
-MINIMAX_UNUSED = [*SCALES, "postnorm", "shared_moe_mode"]
 
-
-@family("minimax_text_01", "MiniMaxText01ForCausalLM", names=MINIMAX_NAMES, defaults=MINIMAX, unused=MINIMAX_UNUSED)
-@family("minimax_m1", "MiniMaxM1ForCausalLM", names=MINIMAX_NAMES, defaults=MINIMAX, unused=MINIMAX_UNUSED)
+@family("minimax_text_01", "minimax_m1")
 def minimax_text_01(c: Config) -> Block:
     """Lightning attention where attn_type_list says 0, full where 1, experts throughout (MiniMaxText01ForCausalLM).
 
@@ -62,17 +52,7 @@ def minimax_text_01(c: Config) -> Block:
 # -- OpenELM -----------------------------------------------------------------------------------------------------
 
 
-@family(
-    "openelm",
-    "OpenELMForCausalLM",
-    names=dict(num_hidden_layers="num_transformer_layers", hidden_size="model_dim")
-    | dict(tie_word_embeddings="share_input_output_layers"),
-    defaults=dict(vocab_size=32000, hidden_size=2048, head_dim=128, num_hidden_layers=12, num_gqa_groups=1)
-    | dict(qkv_multipliers=None, ffn_multipliers=None, ffn_with_glu=True, ffn_dim_divisor=256)
-    | dict(normalize_qk_projections=False, normalization_layer_name="rms_norm", num_query_heads=None)
-    | dict(num_kv_heads=None),
-    unused=["activation_fn_name", "max_context_length", "rope_freq_constant", "rope_max_length"],
-)
+@family("openelm")
 def openelm(c: Config) -> Block:
     """Layers that grow with depth: two multipliers each for heads and FFN, or one for all (OpenELMForCausalLM).
 
@@ -122,13 +102,7 @@ NAS_PARTS = {
 }
 
 
-@family(
-    "nemotron-nas",
-    "DeciLMForCausalLM",
-    defaults=dict(vocab_size=32000, hidden_size=4096, num_hidden_layers=32, num_attention_heads=32)
-    | dict(attention_bias=False, mlp_bias=False, block_configs=None),
-    unused=["intermediate_size", "num_key_value_heads"],  # each block has its own
-)
+@family("nemotron-nas")
 def nemotron_nas(c: Config) -> Block:
     """Llama whose layers were searched: heads, FFN width, a matrix or nothing in their place (DeciLMForCausalLM).
 
@@ -187,24 +161,7 @@ def nas_ffn(c: Config, stated: Mapping[str, Any]) -> Mlp:
 # -- Hymba -------------------------------------------------------------------------------------------------------
 
 
-HYMBA_UNUSED = ["attn_hidden_size", "conv_dim", "kq_head_dim", "v_head_dim"]  # what the class derives
-HYMBA_UNUSED += ["num_experts", "num_experts_per_tok", "num_mamba"]  # what it builds one of
-HYMBA_UNUSED += ["attn_implementation_new", "calc_logits_for_entire_prompt", "kq_norm", "kv_weight_reuse", "rope"]
-HYMBA_UNUSED += ["memory_tokens_interspersed_every", "orig_max_position_embeddings", "rope_type"]
-
-
-@family(
-    "hymba",
-    "HymbaForCausalLM",
-    defaults=dict(vocab_size=65536, hidden_size=4096, intermediate_size=14336, num_hidden_layers=32)
-    | dict(num_attention_heads=32, num_key_value_heads=8, sliding_window=None, global_attn_idx=None)
-    | dict(num_memory_tokens=0)
-    | dict(mamba_d_state=16, mamba_d_conv=4, mamba_expand=2, mamba_dt_rank="auto", mamba_conv_bias=True)
-    | dict(mamba_proj_bias=False, mamba_inner_layernorms=True, kv_reuse_every_i_layer=None, kv_reuse_group=None)
-    | dict(mlp_hidden_act="silu", layer_type=None),
-    fixed=dict(head_dim=None),
-    unused=HYMBA_UNUSED,
-)
+@family("hymba")
 def hymba(c: Config) -> Block:
     """Attention and Mamba side by side in each layer, and learned tokens before each text (HymbaForCausalLM).
 

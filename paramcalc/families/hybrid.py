@@ -7,17 +7,11 @@ from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.patterns import every, mixers
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import FULL, LINEAR, SLIDING, causal_lm, glu, gqa, head_dim, moe, pre_norm, rms, sizes
+from paramcalc.families.skeletons import FULL, LINEAR, SLIDING, causal_lm, glu, gqa, head_dim, moe, pre_norm, rms
 from paramcalc.spec import Block
 
 
-@family(
-    "minimax",
-    "MiniMaxForCausalLM",
-    names=dict(num_experts="num_local_experts"),
-    defaults=sizes(32000, 4096, 14336, 32, 32, 8, layer_types=None, sliding_window=None, num_experts=8)
-    | dict(num_experts_per_tok=2, block_size=256),
-)
+@family("minimax")
 def minimax(c: Config) -> Block:
     """Full and lightning attention in turn, experts in every layer (MiniMaxForCausalLM)."""
     lightning = LightningAttention(
@@ -33,14 +27,7 @@ def minimax(c: Config) -> Block:
 RECURRENT, LOCAL = "recurrent", "attention"
 
 
-@family(
-    "recurrent_gemma",
-    "RecurrentGemmaForCausalLM",
-    names=dict(sliding_window="attention_window_size"),
-    defaults=sizes(256000, 2560, 7680, 26, 10, attention_bias=False, sliding_window=2048, lru_width=None)
-    | dict(conv1d_width=4, block_types=None, tie_word_embeddings=True),
-    unused=["_block_types"],
-)
+@family("recurrent_gemma")
 def recurrent_gemma(c: Config) -> Block:
     """Griffin: two linear recurrent units to each sliding attention (RecurrentGemmaForCausalLM)."""
     inner, heads = c.lru_width or c.hidden_size, c.num_attention_heads

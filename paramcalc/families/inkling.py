@@ -13,25 +13,6 @@ from paramcalc.families.skeletons import DENSE, SPARSE, causal_lm, moe, rms
 from paramcalc.spec import Block, Component, Conv1d, Linear, Norm, Param, Run, block
 
 FULL, SLIDING = "hybrid", "hybrid_sliding"
-SIZES = (
-    dict(vocab_size=201024, hidden_size=6144, num_hidden_layers=66, layer_types=None, sconv_kernel_size=4)
-    | dict(num_attention_heads=64, num_key_value_heads=8, head_dim=128, d_rel=16, rel_extent=1024)
-    | dict(swa_num_attention_heads=64, swa_num_key_value_heads=16, swa_head_dim=128, sliding_window=512)
-    | dict(moe_intermediate_size=3072, num_local_experts=256, num_experts_per_tok=6)
-)
-NAMES = dict(
-    sliding_window="sliding_window_size",
-    num_local_experts="n_routed_experts",
-    sconv_kernel_size="conv_kernel_size",
-    model_max_length="max_position_embeddings",
-)
-INKLING2 = (
-    SIZES
-    | dict(unpadded_vocab_size=200058, hidden_size=4608, num_hidden_layers=48, num_attention_heads=48)
-    | dict(swa_num_attention_heads=48, swa_num_key_value_heads=8, sliding_window=1024)
-    | dict(moe_intermediate_size=2304, num_local_experts=384, num_experts_per_tok=8)
-)
-INKLING2_NAMES = NAMES | dict(intermediate_size="moe_intermediate_size", routed_scaling_factor="route_scale")
 
 
 def words(c: Config, default: list[str]) -> list[str]:
@@ -69,16 +50,7 @@ def kv_conv(c: Config, word: str, *, dynamic: bool = False) -> Block:
 # -- the first ---------------------------------------------------------------------------------------------------
 
 
-@family(
-    "inkling_text",
-    "InklingForCausalLM",
-    names=NAMES | dict(embedding_multiplier="logits_mup_width_multiplier"),
-    defaults=SIZES
-    | dict(intermediate_size=24576, dense_intermediate_size=None, n_shared_experts=2)
-    | dict(local_layer_ids=None, mlp_layer_types=None, dense_mlp_idx=0),
-    fixed=dict(tie_word_embeddings=False),
-    unused=["tie_word_embeddings", "unpadded_vocab_size", "shared_expert_sink", "mtp_local_layer_ids"],
-)
+@family("inkling_text")
 def inkling_text(c: Config) -> Block:
     """Convolutions after keys, values and both parts of a layer; routed and shared experts (InklingForCausalLM).
 
@@ -134,14 +106,7 @@ def attention(c: Config, word: str) -> Attention:
 # -- the second --------------------------------------------------------------------------------------------------
 
 
-@family(
-    "inkling2_text",
-    "Inkling2ForCausalLM",
-    names=INKLING2_NAMES,
-    defaults=INKLING2,
-    fixed=dict(tie_word_embeddings=False),
-    unused=["tie_word_embeddings"],
-)
+@family("inkling2_text")
 def inkling2_text(c: Config) -> Block:
     """Gated attention with sinks, parts that attend to earlier layers' outputs, experts (Inkling2ForCausalLM)."""
     depth = c.num_hidden_layers
@@ -150,17 +115,7 @@ def inkling2_text(c: Config) -> Block:
     return inkling2_model(c, layers)
 
 
-@family(
-    "inkling2_loop_text",
-    "Inkling2LoopForCausalLM",
-    names=INKLING2_NAMES,
-    defaults=INKLING2
-    | dict(hidden_size=2304, num_hidden_layers=24, num_attention_heads=24, swa_num_attention_heads=24)
-    | dict(moe_intermediate_size=1152, num_local_experts=128, loop_layer_index_start=6)
-    | dict(loop_layer_index_end=18, loop_num_passes=3, loop_gate_rank=64),
-    fixed=dict(tie_word_embeddings=False),
-    unused=["tie_word_embeddings"],
-)
+@family("inkling2_loop_text")
 def inkling2_loop_text(c: Config) -> Block:
     """Inkling 2 whose middle layers are passed through again, with gates on the way (Inkling2LoopForCausalLM)."""
     stated = c.section("loop_config", Reading(dict(core_start=None, core_end=None, num_passes=None, gate_rank=None)))

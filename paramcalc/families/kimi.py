@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from paramcalc.components import KimiDeltaAttention
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
 from paramcalc.families.latent_parts import experts, latent_attention
 from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import every, first_dense, ignored_frequency, mixers, mlp_words
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import DENSE, FULL, LINEAR, SPARSE, causal_lm, glu, interleaved, rms
 from paramcalc.spec import Block, Component, Linear
-
-KIMI = (
-    dict(vocab_size=163840, hidden_size=2304, intermediate_size=9216, moe_intermediate_size=1024)
-    | dict(num_hidden_layers=27, num_attention_heads=32, q_lora_rank=None, kv_lora_rank=512, qk_nope_head_dim=128)
-    | dict(qk_rope_head_dim=64, v_head_dim=128, attention_bias=False, num_local_experts=256, num_experts_per_tok=8)
-    | dict(n_shared_experts=1, first_k_dense_replace=1, layer_types=None, mlp_layer_types=None)
-)
-KIMI_NAMES = (
-    dict(max_position_embeddings="model_max_length", norm_topk_prob="moe_renormalize", n_group="num_expert_group")
-    | dict(num_local_experts="num_experts", num_experts_per_tok="num_experts_per_token")
-    | dict(n_shared_experts="num_shared_experts")
-)
-# The class does not look at them, or (qk_head_dim) derives them.
-KIMI_UNUSED = ["num_key_value_heads", "qk_head_dim", "mla_use_nope", "moe_router_activation_func", "use_grouped_topk"]
-KIMI_LINEAR = Reading(
-    defaults=dict(head_dim=None, num_heads=None, short_conv_kernel_size=None, full_attn_layers=None, kda_layers=None)
-)
 
 
 def delta_and_latent(
@@ -41,18 +24,10 @@ def delta_and_latent(
     return causal_lm(c, interleaved(c, {FULL: attn, LINEAR: delta}, mixers(c, default), ffn, ffn_words), norm=rms(c))
 
 
-@family(
-    "kimi_linear",
-    "KimiLinearForCausalLM",
-    names=KIMI_NAMES,
-    fixed=dict(tie_word_embeddings=False),  # the class does not tie, whatever the file says
-    defaults=KIMI | dict(linear_attn_config=None, linear_head_dim=128, linear_num_heads=32, linear_conv_kernel_dim=4),
-    nullable=["q_lora_rank"],
-    unused=[*KIMI_UNUSED, "head_dim"],
-)
+@family("kimi_linear")
 def kimi_linear(c: Config) -> Block:
     """Three Kimi delta attentions to each latent attention; experts beside a shared one (KimiLinearForCausalLM)."""
-    linear, depth = c.section("linear_attn_config", KIMI_LINEAR), c.num_hidden_layers
+    linear, depth = c.section("linear_attn_config"), c.num_hidden_layers
     head_dim = linear.head_dim or c.linear_head_dim
     delta = KimiDeltaAttention(
         width=c.hidden_size,
@@ -72,18 +47,7 @@ def kimi_linear(c: Config) -> Block:
     return delta_and_latent(c, delta, default)
 
 
-@family(
-    "bailing_hybrid",
-    "BailingHybridForCausalLM",
-    names=KIMI_NAMES,
-    fixed=dict(tie_word_embeddings=False),  # the class does not tie, whatever the file says
-    defaults=KIMI
-    | dict(vocab_size=157184, hidden_size=2560, intermediate_size=6144, moe_intermediate_size=768)
-    | dict(num_hidden_layers=42, num_local_experts=512, first_k_dense_replace=2, layer_group_size=6, head_dim=128)
-    | dict(short_conv_kernel_size=4, linear_head_dim=None, linear_num_heads=None, linear_conv_kernel_dim=None),
-    nullable=["q_lora_rank"],
-    unused=KIMI_UNUSED,
-)
+@family("bailing_hybrid")
 def bailing_hybrid(c: Config) -> Block:
     """Kimi Linear with full-rank gates, and a gate per head on latent attention (BailingHybridForCausalLM)."""
     d, h = c.hidden_size, c.num_attention_heads

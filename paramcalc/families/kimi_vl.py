@@ -5,25 +5,13 @@ from __future__ import annotations
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import ABOVE, Named, composes
+from paramcalc.families.seeing import Named, composes
 from paramcalc.families.skeletons import ignored, layer_norm
 from paramcalc.families.vision import pair, plain, tower, two_layers
 from paramcalc.spec import Block, Component, Norm, Param, Run, block, stack
 
-MOONVIT = dict(
-    hidden_size=1152, intermediate_size=4304, num_hidden_layers=27, num_attention_heads=16, patch_size=14
-) | dict(pos_emb_height=64, pos_emb_width=64, merge_kernel_size=2)
-NAMES = dict(pos_emb_height="init_pos_emb_height", pos_emb_width="init_pos_emb_width")
-K25_NAMES = NAMES | {
-    name: f"vt_{name}" for name in ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
-}
-# How frames are merged and what activates; positions in time are computed.
-K25_UNUSED = """merge_type mm_projector_type pos_emb_type projector_hidden_act projector_ln_eps video_attn_type
-    init_pos_emb_time pos_emb_time""".split()  # noqa: SIM905 - readable as a paragraph
 
-
-@tower("moonvit", defaults=MOONVIT, names=NAMES)
-@tower("kimi_k25_vision", defaults=MOONVIT, names=K25_NAMES, unused=K25_UNUSED)
+@tower("moonvit", "kimi_k25_vision")
 def moonvit(v: Config) -> Block:
     """A ViT with a learned grid of positions, stretched to each image (MoonViT; Kimi-VL, 2504.07491, section 2.1)."""
     d = v.hidden_size
@@ -43,10 +31,7 @@ def merging(v: Config, d: int, *, norm_width: int) -> Block:
     return block("projector", norm=Norm(width=norm_width, bias=True), **two_layers(joined, joined, d))
 
 
-MEDIA = ["ignore_index", "media_placeholder_token_id", "use_unified_vision_chunk", "video_placeholder"]
-
-
-@family("kimi_vl", "KimiVLForConditionalGeneration", defaults={}, fixed=ABOVE, unused=MEDIA)
+@family("kimi_vl", ties="above")
 def kimi_vl(c: Config) -> Component:
     """MoonViT, two layers, DeepSeek-V3's decoder (Kimi-VL, 2504.07491; KimiVLForConditionalGeneration)."""
     return composes(
@@ -58,13 +43,7 @@ def kimi_vl(c: Config) -> Component:
     )
 
 
-@family(
-    "kimi_k25",
-    "Kimi_K25ForConditionalGeneration",
-    defaults=dict(projection_hidden_size=1152, tie_word_embeddings=True),
-    fixed=ABOVE,
-    unused=[*MEDIA, "projection_layer_norm_eps"],
-)
+@family("kimi_k25", ties="above")
 def kimi_k25(c: Config) -> Component:
     """MoonViT over images and video, two layers, DeepSeek-V3's decoder (Kimi_K25ForConditionalGeneration)."""
 

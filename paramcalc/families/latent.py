@@ -6,12 +6,6 @@ from paramcalc.components import LatentAttention, Router
 from paramcalc.components.ffn import Experts
 from paramcalc.config import Config
 from paramcalc.families.latent_parts import (
-    FREQUENT,
-    INDEX,
-    INDEX_UNUSED,
-    LATENT,
-    NAMES,
-    UNUSED,
     experts,
     frequent,
     latent_attention,
@@ -30,17 +24,7 @@ def indexed(c: Config) -> LatentAttention:
     return attn
 
 
-@family(
-    "glm4_moe_lite",
-    "Glm4MoeLiteForCausalLM",
-    names=NAMES | dict(head_dim="qk_rope_head_dim"),
-    defaults=LATENT
-    | dict(vocab_size=154880, hidden_size=2048, intermediate_size=10240, num_hidden_layers=47, num_attention_heads=20)
-    | dict(q_lora_rank=768, qk_nope_head_dim=192, v_head_dim=256, num_local_experts=64, num_experts_per_tok=4)
-    | dict(moe_intermediate_size=1536),
-    nullable=["q_lora_rank"],
-    unused=UNUSED,
-)
+@family("glm4_moe_lite")
 def glm4_moe_lite(c: Config) -> Block:
     """DeepSeek-V3 with its layers' kinds in a list, the first one dense (Glm4MoeLiteForCausalLM)."""
     unbuilt_mtp(c)
@@ -54,13 +38,7 @@ def latent_lm(c: Config, attn: Component, default: list[str]) -> Block:
     return causal_lm(c, by_ffn(c, attn, ffn, mlp_words(c, default)), norm=rms(c))
 
 
-@family(
-    "deepseek_v32",
-    "DeepseekV32ForCausalLM",
-    names=NAMES | dict(num_experts="n_routed_experts"),
-    defaults=LATENT | INDEX | dict(first_k_dense_replace=3),
-    unused=INDEX_UNUSED,
-)
+@family("deepseek_v32")
 def deepseek_v32(c: Config) -> Block:
     """DeepSeek-V3 with an indexer in each layer that picks the tokens to look at (DeepseekV32ForCausalLM)."""
     unbuilt_mtp(c)
@@ -68,17 +46,7 @@ def deepseek_v32(c: Config) -> Block:
     return latent_lm(c, indexed(c), first_dense(c, c.first_k_dense_replace))
 
 
-@family(
-    "glm_moe_dsa",
-    "GlmMoeDsaForCausalLM",
-    names=NAMES | dict(num_experts="n_routed_experts"),
-    defaults=LATENT
-    | INDEX
-    | dict(vocab_size=154880, hidden_size=6144, intermediate_size=12288, num_hidden_layers=78, num_attention_heads=64)
-    | dict(q_lora_rank=2048, qk_nope_head_dim=192, v_head_dim=256, index_n_heads=32, first_k_dense_replace=3)
-    | dict(indexer_types=None, index_topk_pattern=None, index_topk_freq=1, index_skip_topk_offset=2),
-    unused=INDEX_UNUSED,
-)
+@family("glm_moe_dsa")
 def glm_moe_dsa(c: Config) -> Block:
     """DeepSeek-V3.2 where a layer may use the choice of the indexer before it (GlmMoeDsaForCausalLM)."""
     attn = {"full": indexed(c), "shared": latent_attention(c)}
@@ -101,31 +69,14 @@ def indexer_words(c: Config) -> list[str]:
     return words or c.words("index_topk_pattern", ("full", "shared")) or default
 
 
-@family(
-    "axk1",
-    "AXK1ForCausalLM",
-    names=NAMES,
-    defaults=LATENT | FREQUENT | dict(vocab_size=163840, num_attention_heads=64, num_local_experts=192),
-    unused=UNUSED,
-)
+@family("axk1")
 def axk1(c: Config) -> Block:
     """DeepSeek-V3 with a norm behind the experts (AXK1ForCausalLM)."""
     ffn = {DENSE: glu(c), SPARSE: block(moe=experts(c), norm=rms(c))}
     return causal_lm(c, by_ffn(c, latent_attention(c), ffn, mlp_words(c, frequent(c))), norm=rms(c))
 
 
-@family(
-    "axk2",
-    "AXK2ForCausalLM",
-    names=NAMES,
-    defaults=LATENT
-    | INDEX
-    | FREQUENT
-    | dict(vocab_size=163840, hidden_size=2048, intermediate_size=5120, num_hidden_layers=48, num_attention_heads=32)
-    | dict(q_lora_rank=384, kv_lora_rank=128, qk_nope_head_dim=64, qk_rope_head_dim=32, v_head_dim=64)
-    | dict(num_local_experts=128, moe_intermediate_size=512, index_n_heads=16, gated_norm_rank=16),
-    unused=INDEX_UNUSED,
-)
+@family("axk2")
 def axk2(c: Config) -> Block:
     """DeepSeek-V3.2 with gated attention, and with gated norms before attention and experts (AXK2ForCausalLM)."""
     d, r = c.hidden_size, c.gated_norm_rank
@@ -138,24 +89,7 @@ def axk2(c: Config) -> Block:
     return causal_lm(c, [layers[word] for word in mlp_words(c, frequent(c))], norm=rms(c))
 
 
-@family(
-    "longcat_flash",
-    "LongcatFlashForCausalLM",
-    names=NAMES
-    | dict(intermediate_size="ffn_hidden_size", num_experts_per_tok="moe_topk")
-    | dict(moe_intermediate_size="expert_ffn_hidden_size"),
-    defaults={name: value for name, value in LATENT.items() if name not in ("n_shared_experts", "mlp_layer_types")}
-    | dict(vocab_size=131072, hidden_size=6144, intermediate_size=12288, num_hidden_layers=None, num_attention_heads=64)
-    | dict(num_layers=28, num_local_experts=512, num_experts_per_tok=12, zero_expert_num=256, qk_head_dim=None)
-    | dict(router_bias=False),
-    unused=[
-        *(key for key in UNUSED if key != "qk_head_dim"),
-        "attention_method",
-        "mla_scale_q_lora",
-        "mla_scale_kv_lora",
-        "zero_expert_type",
-    ],
-)
+@family("longcat_flash")
 def longcat_flash(c: Config) -> Block:
     """Layers of two attentions and two FFNs, with experts beside the first; some do nothing (LongcatFlashForCausalLM).
 

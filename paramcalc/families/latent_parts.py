@@ -7,18 +7,6 @@ from paramcalc.config import Config
 from paramcalc.families.skeletons import DENSE, SPARSE, equal_heads, moe
 from paramcalc.spec import Component, Norm
 
-DEEPSEEK = (
-    dict(vocab_size=129280, hidden_size=7168, intermediate_size=18432, num_hidden_layers=61, num_attention_heads=128)
-    | dict(q_lora_rank=1536, kv_lora_rank=512, qk_nope_head_dim=128, qk_rope_head_dim=64, v_head_dim=128)
-    | dict(attention_bias=False, num_experts_per_tok=8, n_shared_experts=1, moe_intermediate_size=2048)
-)
-LATENT = DEEPSEEK | dict(num_local_experts=256, mlp_layer_types=None)
-INDEX = dict(index_topk=2048, index_head_dim=128, index_n_heads=64)
-FREQUENT = dict(first_k_dense_replace=1, moe_layer_freq=1)
-NAMES = dict(num_local_experts="n_routed_experts")
-# Latent attention has no key/value heads and derives its head sizes; every layer is of one type; the MLPs have no bias.
-UNUSED = ["num_key_value_heads", "head_dim", "qk_head_dim", "n_group", "topk_group", "topk_method"]
-INDEX_UNUSED = [*UNUSED, "layer_types", "mlp_bias"]
 INDEXED, CSA, HCA = "indexed_attention", "compressed_sparse_attention", "heavily_compressed_attention"
 
 

@@ -8,25 +8,10 @@ from paramcalc.dims import named
 from paramcalc.families.normed import normed
 from paramcalc.families.patterns import first_dense, mixers
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import DENSE, FULL, SLIDING, SPARSE, causal_lm, glu, interleaved, moe, rms, sizes
+from paramcalc.families.skeletons import DENSE, FULL, SLIDING, SPARSE, causal_lm, glu, interleaved, moe, rms
 from paramcalc.spec import Block, Component, Linear, block
 
 CONV = "conv"
-LFM2 = sizes(65536, 2560, 12288, 32, 32, 8, tie_word_embeddings=True) | dict(
-    layer_types=None, conv_bias=False, conv_L_cache=3
-)
-LFM2_NAMES = dict(tie_embedding="tie_word_embeddings")  # as published files spell it
-# In published files: what hidden_size says too, and what the class fixes. Without a head nothing is tied.
-LFM2_UNUSED = [
-    "block_dim",
-    "conv_dim",
-    "conv_dim_out",
-    "block_use_swiglu",
-    "use_pos_enc",
-    "theta",
-    "num_heads",
-    "tie_embedding",
-]
 
 
 def short_conv(c: Config) -> ShortConv:
@@ -39,15 +24,7 @@ def lfm2_mixers(c: Config) -> dict[str, Component]:
     return {FULL: normed(c), CONV: short_conv(c)}
 
 
-@family(
-    "lfm2",
-    "Lfm2ForCausalLM",
-    names=LFM2_NAMES,
-    unused=LFM2_UNUSED,
-    defaults=LFM2
-    | dict(full_attn_idxs=None, block_ff_dim=None, block_auto_adjust_ff_dim=True, block_ffn_dim_multiplier=1.0)
-    | dict(block_multiple_of=256),
-)
+@family("lfm2")
 def lfm2(c: Config) -> Block:
     """Short convolutions and attention; the stated FFN width is cut to 2/3 and rounded up (Lfm2ForCausalLM)."""
     hidden, multiple, factor = c.block_ff_dim or c.intermediate_size, c.block_multiple_of, c.block_ffn_dim_multiplier
@@ -60,15 +37,7 @@ def lfm2(c: Config) -> Block:
     return causal_lm(c, layers, norm=rms(c))
 
 
-@family(
-    "lfm2_moe",
-    "Lfm2MoeForCausalLM",
-    names=LFM2_NAMES,
-    unused=LFM2_UNUSED,
-    defaults=LFM2
-    | dict(hidden_size=2048, intermediate_size=7168, moe_intermediate_size=1792, num_dense_layers=2, num_experts=32)
-    | dict(num_experts_per_tok=4, use_expert_bias=True),
-)
+@family("lfm2_moe")
 def lfm2_moe(c: Config) -> Block:
     """LFM2 with experts after the first num_dense_layers layers (Lfm2MoeForCausalLM)."""
     c.require(c.says("layer_types"), "layer_types is required and missing", "the class has no default for it")
@@ -78,14 +47,7 @@ def lfm2_moe(c: Config) -> Block:
     return causal_lm(c, layers, norm=rms(c))
 
 
-@family(
-    "lfm3",
-    "Lfm3ForCausalLM",
-    defaults=LFM2
-    | sizes(128000, 2048, 7680, 24, 16, 4, 128, conv_L_cache=7, attention_bias=False, sliding_window=256)
-    | dict(use_sandwich_norm=True, use_attention_gate=True),
-    nullable=["sliding_window"],
-)
+@family("lfm3")
 def lfm3(c: Config) -> Block:
     """LFM2 with sliding attention too, a gate per head, and norms on both sides of each part (Lfm3ForCausalLM)."""
     after = rms(c) if c.use_sandwich_norm else None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import ABOVE, EITHER, Named, composes
+from paramcalc.families.seeing import Named, composes
 from paramcalc.families.skeletons import sizes
 from paramcalc.families.vision import two_layers
 from paramcalc.spec import Block, Component, Linear, Norm, Param, block
@@ -22,7 +20,6 @@ def tapped(c: Config) -> int:
     return 1
 
 
-LLAVA = dict(vision_feature_layer=None, multimodal_projector_bias=True)
 CLIP = Named(
     "clip_vision_model",
     dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16)
@@ -35,13 +32,13 @@ SIGLIP = Named(
 )
 
 
-@family("llava", "LlavaForConditionalGeneration", defaults=LLAVA, fixed=EITHER)
+@family("llava", ties="either")
 def llava(c: Config) -> Component:
     """A tower, two layers, a language model (LLaVA, 2310.03744; LlavaForConditionalGeneration)."""
     return composes(c, Named("llama"), CLIP, lambda v, d: block("projector", **llava_layers(c, v, d)))
 
 
-@family("vipllava", "VipLlavaForConditionalGeneration", defaults=dict(vision_feature_layer=None), fixed=ABOVE)
+@family("vipllava", ties="above")
 def vipllava(c: Config) -> Component:
     """LLaVA over five layers of the tower, with a norm before its two layers (VipLlavaForConditionalGeneration)."""
     stated = c.raw("vision_feature_layer") is not None
@@ -59,8 +56,8 @@ def llava_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
     return two_layers(d_in, d, d, bias=c.multimodal_projector_bias)
 
 
-@family("llava_next", "LlavaNextForConditionalGeneration", defaults=LLAVA, fixed=ABOVE)
-@family("llava_onevision", "LlavaOnevisionForConditionalGeneration", defaults=LLAVA, fixed=EITHER)
+@family("llava_next", ties="above")
+@family("llava_onevision", ties="either")
 def llava_next(c: Config) -> Component:
     """LLaVA with a learned end of line between rows of tiles (LlavaNextForConditionalGeneration)."""
     one = c.family == "llava_onevision"
@@ -68,12 +65,7 @@ def llava_next(c: Config) -> Component:
     return composes(c, text, tower, lambda v, d: block("projector", **llava_layers(c, v, d), newline=Param(shape=(d,))))
 
 
-@family(
-    "mistral3",
-    "Mistral3ForConditionalGeneration",
-    defaults=LLAVA | dict(multimodal_projector_bias=False, spatial_merge_size=2, tie_word_embeddings=True),
-    fixed=ABOVE,
-)
+@family("mistral3", ties="above")
 def mistral3(c: Config) -> Component:
     """Pixtral, neighbouring patches merged, two layers, Mistral (Mistral3ForConditionalGeneration)."""
     text = Named("mistral", sizes(131072, 5120, 32768, 40, 32, 8, 128, sliding_window=None))
@@ -90,13 +82,7 @@ def mistral3(c: Config) -> Component:
     return composes(c, text, tower, projector)
 
 
-@family(
-    "paligemma",
-    "PaliGemmaForConditionalGeneration",
-    defaults=dict(projection_dim=2048, tie_word_embeddings=True),
-    fixed=ABOVE,
-    unused=["hidden_size"],  # the section's counts
-)
+@family("paligemma", ties="above")
 def paligemma(c: Config) -> Component:
     """SigLIP, one layer, Gemma (PaliGemma, 2407.07726; PaliGemmaForConditionalGeneration)."""
     text = Named("gemma", sizes(257152, 2048, 16384, 18, 8, 1, 256))
@@ -107,19 +93,7 @@ def paligemma(c: Config) -> Component:
     )
 
 
-@family(
-    "aya_vision",
-    "AyaVisionForConditionalGeneration",
-    defaults=dict(downsample_factor=2, alignment_intermediate_size=None, tie_word_embeddings=True),
-    fixed=ABOVE,
-    unused=["vision_feature_layer"],
-)
-@family(
-    "cohere2_vision",
-    "Cohere2VisionForConditionalGeneration",
-    defaults=dict(downsample_factor=2, alignment_intermediate_size=36864, tie_word_embeddings=True),
-    fixed=ABOVE,
-)
+@family("aya_vision", "cohere2_vision", ties="above")
 def aya_vision(c: Config) -> Component:
     """SigLIP, neighbouring patches joined, a gated projection, Command R (AyaVisionForConditionalGeneration)."""
     aya, side = c.family == "aya_vision", c.downsample_factor
@@ -138,13 +112,7 @@ def aya_vision(c: Config) -> Component:
     return composes(c, Named("cohere2"), tower, projector)
 
 
-@family(
-    "internvl",
-    "InternVLForConditionalGeneration",
-    defaults=dict(downsample_ratio=0.5, tie_word_embeddings=True),
-    fixed=ABOVE,
-    unused=["vision_feature_layer"],
-)
+@family("internvl", ties="above")
 def internvl(c: Config) -> Component:
     """A ViT, neighbouring patches joined, two layers, a language model (InternVLForConditionalGeneration)."""
     side = named("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
@@ -161,11 +129,7 @@ IDEFICS = ["is_llama_config", "perceiver_config", "pixel_shuffle_factor", "qk_la
 IDEFICS += ["transformers_js_config", "use_resampler"]
 
 
-IDEFICS_READ: dict[str, Any] = dict(defaults=dict(scale_factor=2), fixed=ABOVE, unused=["use_reentrant_checkpointing"])
-
-
-@family("idefics3", "Idefics3ForConditionalGeneration", **IDEFICS_READ)
-@family("smolvlm", "SmolVLMForConditionalGeneration", **IDEFICS_READ)
+@family("idefics3", "smolvlm", ties="above")
 def idefics3(c: Config) -> Component:
     """A ViT, neighbouring patches joined, one layer, a language model (Idefics3, 2408.12637)."""
     side = c.scale_factor

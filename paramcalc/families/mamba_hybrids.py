@@ -8,18 +8,11 @@ from paramcalc.families.mixers import mamba
 from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import mixers
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import FULL, LINEAR, causal_lm, glu, gqa, moe, pre_norm, rms, sizes
+from paramcalc.families.skeletons import FULL, LINEAR, causal_lm, glu, gqa, moe, pre_norm, rms
 from paramcalc.spec import Block, Component, Linear, Run, block
 
 
-@family(
-    "jamba",
-    "JambaForCausalLM",
-    names=dict(num_local_experts="num_experts"),
-    defaults=sizes(65536, 4096, 14336, 32, 32, 8, num_experts=16, num_experts_per_tok=2, expert_layer_period=2)
-    | dict(expert_layer_offset=1, attn_layer_period=8, attn_layer_offset=4, mamba_d_state=16, mamba_d_conv=4)
-    | dict(mamba_expand=2, mamba_dt_rank="auto", mamba_conv_bias=True, mamba_proj_bias=False),
-)
+@family("jamba")
 def jamba(c: Config) -> Block:
     """Mamba with attention in every eighth layer, experts in every second (JambaForCausalLM)."""
     for kind in ("attn", "expert"):
@@ -51,13 +44,6 @@ def jamba(c: Config) -> Block:
     return causal_lm(c, [layers[layer(i)] for i in range(c.num_hidden_layers)], norm=rms(c))
 
 
-BAMBA = (
-    sizes(128000, 4096, 14336, 32, 32, 8, attention_bias=False, mlp_bias=False, mamba_n_heads=128)
-    | dict(mamba_d_head=None, mamba_n_groups=1, mamba_d_state=256, mamba_d_conv=4, mamba_expand=2)
-    | dict(mamba_conv_bias=True, mamba_proj_bias=False)
-)
-
-
 def mamba2(c: Config, *, inner: int | None = None, out_bias: bool | None = None, gated_norm: bool = True) -> Mamba2:
     """Mamba-2 from the mamba_ fields; its heads cut `inner`, by default mamba_expand times the width."""
     inner = c.mamba_expand * c.hidden_size if inner is None else inner
@@ -79,13 +65,7 @@ def mamba2(c: Config, *, inner: int | None = None, out_bias: bool | None = None,
     )
 
 
-@family(
-    "bamba",
-    "BambaForCausalLM",
-    defaults=BAMBA | dict(attn_layer_indices=None),
-    nullable=["num_key_value_heads"],
-    unused=["attn_rotary_emb"],  # channels with rotary positions
-)
+@family("bamba")
 def bamba(c: Config) -> Block:
     """Mamba-2 with attention in the layers that attn_layer_indices lists, each with an FFN (BambaForCausalLM)."""
     bias, chosen, ffn = c.attention_bias, set(c.numbers("attn_layer_indices")), glu(c, bias=c.mlp_bias)
@@ -93,13 +73,7 @@ def bamba(c: Config) -> Block:
     return causal_lm(c, [attn if i in chosen else ssm for i in range(c.num_hidden_layers)], norm=rms(c))
 
 
-@family(
-    "falcon_h1",
-    "FalconH1ForCausalLM",
-    defaults=BAMBA | dict(mamba_d_ssm=1024, mamba_rms_norm=False, projectors_bias=False),
-    nullable=["mamba_d_ssm", "num_key_value_heads"],
-    unused=["mamba_use_mlp", "mlp_expansion_factor"],  # stand in published files
-)
+@family("falcon_h1")
 def falcon_h1(c: Config) -> Block:
     """Mamba-2 and attention side by side behind one norm in every layer, then an FFN (FalconH1ForCausalLM)."""
     bias = c.attention_bias
@@ -113,15 +87,7 @@ def falcon_h1(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
 
 
-@family(
-    "granitemoehybrid",
-    "GraniteMoeHybridForCausalLM",
-    names=dict(layers_block_type="layer_types"),
-    defaults={field: value for field, value in BAMBA.items() if field != "mlp_bias"}
-    | dict(vocab_size=32000, intermediate_size=11008, num_key_value_heads=None, num_local_experts=8)
-    | dict(num_experts_per_tok=2, shared_intermediate_size=1024, layer_types=None),
-    unused=["normalization_function"],  # named in published files, fixed in the class
-)
+@family("granitemoehybrid")
 def granitemoehybrid(c: Config) -> Block:
     """Granite with Mamba-2 in most layers, and routed experts beside a shared MLP (GraniteMoeHybridForCausalLM)."""
     bias, shared = c.attention_bias, c.shared_intermediate_size
@@ -138,33 +104,7 @@ def granitemoehybrid(c: Config) -> Block:
 NEMOTRON_LETTERS = {"M": LINEAR, "E": "moe", "*": FULL, "-": "mlp"}
 
 
-@family(
-    "nemotron_h",
-    "NemotronHForCausalLM",
-    names=dict(
-        layer_types="layers_block_type",
-        num_local_experts="n_routed_experts",
-        mamba_n_groups="n_groups",  # other spellings of checkpoints
-        mamba_d_conv="conv_kernel",
-        mamba_conv_bias="use_conv_bias",
-    ),
-    fixed=dict(tie_word_embeddings=False),  # the class does not tie, whatever the file says
-    defaults=dict(vocab_size=131072, hidden_size=4096, layer_types=None, hybrid_override_pattern="ME*-")
-    | dict(num_attention_heads=32, num_key_value_heads=8, head_dim=128, intermediate_size=21504, mlp_bias=False)
-    | dict(ssm_state_size=128, mamba_num_heads=128, mamba_head_dim=64, n_groups=8, conv_kernel=4)
-    | dict(use_conv_bias=True, use_bias=False, num_local_experts=8, num_experts_per_tok=2)
-    | dict(moe_intermediate_size=7688, moe_shared_expert_intermediate_size=7688, moe_latent_size=None),
-    nullable=["num_key_value_heads"],
-    unused=[
-        "num_hidden_layers",  # the list of layers decides the depth
-        "attention_bias",  # attention has none
-        "mamba_proj_bias",  # use_bias instead
-        "expand",  # heads and their channels decide
-        "n_shared_experts",  # one, of the stated width
-        "mtp_layers_block_type",
-        "mtp_hybrid_override_pattern",
-    ],
-)
+@family("nemotron_h")
 def nemotron_h(c: Config) -> Block:
     """One mixer in each layer: Mamba-2, attention, a plain FFN, or experts in a latent (NemotronHForCausalLM)."""
     mixer: dict[str, Component] = {

@@ -29,22 +29,13 @@ from paramcalc.families.skeletons import (
     norms_around,
     pre_norm,
     rms,
-    sizes,
 )
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
-
-BIASES = dict(attention_bias=False, mlp_bias=False)
 
 # -- layers of their own kind ------------------------------------------------------------------------------------
 
 
-@family(
-    "hrm_text",
-    "HrmTextForCausalLM",
-    defaults=sizes(151808, 1536, 4096, 16, 12, None, 128, H_cycles=2, L_cycles=3, num_layers_per_stack=None) | BIASES,
-    fixed=dict(num_key_value_heads=None),
-    unused=["L_bp_cycles", "num_key_value_heads", "prefix_lm"],
-)
+@family("hrm_text")
 def hrm_text(c: Config) -> Block:
     """Two stacks, a fast and a slow one, passed through in cycles; gated attention, bare norms (HrmTextForCausalLM)."""
     bias, norm = c.attention_bias, Norm(width=c.hidden_size, scale=False)
@@ -62,14 +53,7 @@ def hrm_text(c: Config) -> Block:
     )
 
 
-@family(
-    "dory",
-    "DoryForCausalLM",
-    defaults=sizes(131072, 2560, 7168, 36, 16, 4, 256)
-    | BIASES
-    | dict(sliding_window=1024, layer_types=None, n_input_layers=8, n_output_layers=8, n_recurrent_loops=2),
-    unused=["n_recurrent_layers"],  # what input and output layers leave
-)
+@family("dory")
 def dory(c: Config) -> Block:
     """Normalised transformer: learned scales in place of norms, the middle layers in a loop (DoryForCausalLM).
 
@@ -113,11 +97,7 @@ def dory_layer(c: Config, window: int | None) -> Block:
     )
 
 
-@family(
-    "doge",
-    "DogeForCausalLM",
-    defaults=sizes(32768, 1024, 2048, 32, 8, is_moe=False, num_experts=16384, num_experts_per_tok=64) | BIASES,
-)
+@family("doge")
 def doge(c: Config) -> Block:
     """Llama with a learned mask per key head, scaled residuals, and perhaps experts of one channel (DogeForCausalLM).
 
@@ -152,8 +132,6 @@ def doge(c: Config) -> Block:
 
 # -- many small experts ------------------------------------------------------------------------------------------
 
-MTP_NAMES = dict(num_experts="num_local_experts", num_mtp_layers="num_nextn_predict_layers")
-
 
 def windowed_attention(c: Config, **options: Any) -> dict[str, Component]:
     """Full and sliding attention with norms on each query and key head, under the words of `layer_types`."""
@@ -164,14 +142,7 @@ def windowed_attention(c: Config, **options: Any) -> dict[str, Component]:
     }
 
 
-@family(
-    "flint",
-    "FlintForCausalLM",
-    defaults=sizes(150144, 2048, 6144, 49, 32, 4, 128)
-    | dict(num_experts_per_tok=6, attention_bias=False, sliding_window=513, layer_types=None)
-    | dict(decoder_sparse_step=1, mlp_only_layers=None, moe_intermediate_size=512)
-    | dict(shared_expert_intermediate_size=1024, num_experts=256),
-)
+@family("flint")
 def flint(c: Config) -> Block:
     """QK norms and sinks, windows in three layers of four, experts after two dense layers (FlintForCausalLM)."""
     depth = c.num_hidden_layers
@@ -189,15 +160,7 @@ def flint(c: Config) -> Block:
     return causal_lm(c, layers, norm=rms(c))
 
 
-@family(
-    "kolibri1",
-    "Kolibri1ForCausalLM",
-    names=dict(num_experts="num_local_experts"),
-    defaults=sizes(128000, 2560, None, 50, 48, 4, 128)
-    | dict(num_experts_per_tok=6, sliding_window=513, layer_types=None, moe_intermediate_size=512)
-    | dict(shared_expert_intermediate_size=512, num_experts=384),
-    fixed=dict(attention_bias=False),
-)
+@family("kolibri1")
 def kolibri1(c: Config) -> Block:
     """Norms around each part, full attention in every fifth layer, experts in all of them (Kolibri1ForCausalLM)."""
     shared = c.shared_expert_intermediate_size
@@ -212,16 +175,7 @@ def kolibri1(c: Config) -> Block:
     return causal_lm(c, layers, norm=rms(c))
 
 
-@family(
-    "mellum",
-    "MellumForCausalLM",
-    names=MTP_NAMES,
-    defaults=sizes(98304, 2304, 7168, 28, 32, 4, 128)
-    | dict(num_experts_per_tok=8, attention_bias=False, sliding_window=1024, layer_types=None)
-    | dict(mlp_layer_types=None, moe_intermediate_size=896, num_experts=64),
-    nullable=["sliding_window"],
-    unused=["mtp_layer_types", "mtp_mlp_layer_types"],
-)
+@family("mellum")
 def mellum(c: Config) -> Block:
     """Qwen3-MoE with words for the attention and the FFN of each layer (MellumForCausalLM)."""
     unbuilt_mtp(c, "num_mtp_layers")
@@ -232,14 +186,7 @@ def mellum(c: Config) -> Block:
     return causal_lm(c, layers, norm=rms(c))
 
 
-@family(
-    "beam",
-    "BeamForCausalLM",
-    defaults=sizes(151936, 5120, 20480, 52, 48, 8, 128)
-    | dict(num_experts_per_tok=8, attention_bias=False, sliding_window=512, layer_types=None)
-    | dict(mlp_layer_types=None, moe_intermediate_size=2560, num_experts=256),
-    nullable=["sliding_window"],
-)
+@family("beam")
 def beam(c: Config) -> Block:
     """Gated attention, norms around each part, windows in five layers of six, three dense first (BeamForCausalLM)."""
     depth, channels = c.num_hidden_layers, c.num_attention_heads * head_dim(c)
@@ -258,15 +205,7 @@ def beam(c: Config) -> Block:
 LINEAR = "linear_attention"
 
 
-@family(
-    "lara_mini",
-    "LaraMiniForCausalLM",
-    defaults=sizes(151936, 1024, None, 34, 16, 4, 128)
-    | dict(num_experts_per_tok=4, attention_bias=False, linear_conv_kernel_dim=4, linear_key_head_dim=128)
-    | dict(linear_value_head_dim=128, linear_num_key_heads=8, linear_num_value_heads=16)
-    | dict(moe_intermediate_size=512, shared_expert_intermediate_size=512, num_experts=128, sliding_window=512)
-    | dict(layer_types=None, tie_word_embeddings=True),
-)
+@family("lara_mini")
 def lara_mini(c: Config) -> Block:
     """Linear, sliding and full attention in a pattern of five, experts in every layer (LaraMiniForCausalLM)."""
     linear = GatedDeltaNet(

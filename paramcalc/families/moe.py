@@ -21,36 +21,18 @@ from paramcalc.families.skeletons import (
     moe,
     pre_norm,
     rms,
-    sizes,
 )
 from paramcalc.spec import Block, Norm, Run
 
-QWEN_MOE = sizes(151936, 2048, 6144, 24, 32, 4, decoder_sparse_step=1, mlp_only_layers=None) | dict(
-    use_sliding_window=False, sliding_window=4096
-)
 
-
-@family(
-    "mixtral",
-    "MixtralForCausalLM",
-    names=dict(num_experts="num_local_experts"),
-    defaults=sizes(32000, 4096, 14336, 32, 32, 8, num_experts=8, num_experts_per_tok=2, sliding_window=None),
-)
+@family("mixtral")
 def mixtral(c: Config) -> Block:
     """Mistral with eight experts, two of them active, in every layer (MixtralForCausalLM)."""
     layer = pre_norm(rms(c), gqa(c, window=c.sliding_window), moe(c, c.intermediate_size, experts=c.num_experts))
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
 
 
-@family(
-    "qwen2_moe",
-    "Qwen2MoeForCausalLM",
-    defaults=QWEN_MOE
-    | dict(intermediate_size=5632, num_attention_heads=16, num_key_value_heads=16, qkv_bias=True, num_experts=60)
-    | dict(num_experts_per_tok=4, moe_intermediate_size=1408, shared_expert_intermediate_size=5632)
-    | dict(max_window_layers=28, layer_types=None),
-    nullable=["sliding_window"],
-)
+@family("qwen2_moe")
 def qwen2_moe(c: Config) -> Block:
     """Qwen2 with routed experts beside a gated shared one in the sparse layers (Qwen2MoeForCausalLM)."""
     window = c.sliding_window if c.use_sliding_window else None
@@ -63,13 +45,7 @@ def qwen2_moe(c: Config) -> Block:
     return causal_lm(c, interleaved(c, attn, kinds(c, default), ffn, stepped(c)), norm=rms(c))
 
 
-@family(
-    "qwen3_moe",
-    "Qwen3MoeForCausalLM",
-    names=dict(num_experts="num_local_experts"),
-    defaults=QWEN_MOE | dict(attention_bias=False, num_experts=128, num_experts_per_tok=8, moe_intermediate_size=768),
-    unused=["max_window_layers"],
-)
+@family("qwen3_moe")
 def qwen3_moe(c: Config) -> Block:
     """Qwen3's attention with routed experts in the sparse layers (Qwen3MoeForCausalLM)."""
     window = c.sliding_window if c.use_sliding_window else None
@@ -78,12 +54,7 @@ def qwen3_moe(c: Config) -> Block:
     return causal_lm(c, by_ffn(c, attn, ffn, stepped(c)), norm=rms(c))
 
 
-@family(
-    "olmoe",
-    "OlmoeForCausalLM",
-    names=dict(num_local_experts="num_experts"),
-    defaults=sizes(50304, 2048, 2048, 16, 16, attention_bias=False, num_experts=64, num_experts_per_tok=8),
-)
+@family("olmoe")
 def olmoe(c: Config) -> Block:
     """Experts in every layer; QK norms over all heads at once, sized by d / h (OlmoeForCausalLM)."""
     bias = c.attention_bias
@@ -93,11 +64,7 @@ def olmoe(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
 
 
-GRANITE = sizes(32000, 4096, 11008, 32, 32, attention_bias=False, num_local_experts=8, num_experts_per_tok=2)
-
-
-@family("granitemoe", "GraniteMoeForCausalLM", defaults=GRANITE, fixed=dict(shared_intermediate_size=0))
-@family("granitemoeshared", "GraniteMoeSharedForCausalLM", defaults=GRANITE | dict(shared_intermediate_size=0))
+@family("granitemoe", "granitemoeshared")
 def granitemoe(c: Config) -> Block:
     """Granite with experts in every layer, perhaps beside a shared one (GraniteMoeForCausalLM)."""
     bias = c.attention_bias
@@ -106,12 +73,7 @@ def granitemoe(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
 
 
-@family(
-    "granitemoe_swa",
-    "GraniteMoeSWAForCausalLM",
-    defaults=GRANITE | dict(shared_intermediate_size=0, sliding_window=128, layer_types=None),
-    nullable=["sliding_window"],
-)
+@family("granitemoe_swa")
 def granitemoe_swa(c: Config) -> Block:
     """Granite's experts behind attention with sinks, full in every fourth layer (GraniteMoeSWAForCausalLM)."""
     bias = c.attention_bias
@@ -124,15 +86,7 @@ def granitemoe_swa(c: Config) -> Block:
     return causal_lm(c, layers, norm=rms(c))
 
 
-@family(
-    "gpt_oss",
-    "GptOssForCausalLM",
-    names=dict(num_experts="num_local_experts"),
-    defaults=sizes(201088, 2880, 2880, 36, 64, 8, 64, attention_bias=True, num_experts=128, num_experts_per_tok=4)
-    | dict(sliding_window=128, layer_types=None),
-    nullable=["num_key_value_heads"],
-    unused=["experts_per_token"],  # stands in published files beside num_experts_per_tok
-)
+@family("gpt_oss")
 def gpt_oss(c: Config) -> Block:
     """Sliding and full attention in turn with a sink per head; biased experts in every layer (GptOssForCausalLM)."""
     bias = c.attention_bias

@@ -36,14 +36,7 @@ def text_of(c: Config, section: str, model_type: str, *towers: str, **fixed: Any
     return language_model(c, section, model_type, **fixed)
 
 
-@family(
-    "fuyu",
-    "FuyuForCausalLM",
-    defaults=dict(vocab_size=262144, hidden_size=4096, intermediate_size=16384, num_hidden_layers=36)
-    | dict(num_attention_heads=64, qk_layernorm=True, patch_size=30, num_channels=3),
-    fixed=dict(head_dim=None, num_key_value_heads=None),
-    unused=["image_size"],
-)
+@family("fuyu")
 def fuyu(c: Config) -> Component:
     """Persimmon with image patches projected straight into its embeddings (FuyuForCausalLM).
 
@@ -60,7 +53,7 @@ def fuyu(c: Config) -> Component:
     return joined(text, patches=patches)
 
 
-@family("emu3", "Emu3ForConditionalGeneration", defaults={})
+@family("emu3")
 def emu3(c: Config) -> Component:
     """Emu 3: the language model is counted, the image tokenizer is not (Emu3ForConditionalGeneration)."""
     if c.head == "lm":  # Emu3ForCausalLM is built of the section alone
@@ -70,16 +63,7 @@ def emu3(c: Config) -> Component:
     return language_model(c, "text_config", "emu3_text_model", tie_word_embeddings=c.tie_word_embeddings)
 
 
-ASSISTANT = dict(backbone_hidden_size=1536, use_ordered_embeddings=False, num_centroids=2048, tie_word_embeddings=True)
-
-
-@family("gemma4_assistant", "Gemma4AssistantForCausalLM", defaults=ASSISTANT, unused=["centroid_intermediate_top_k"])
-@family(
-    "gemma4_unified_assistant",
-    "Gemma4UnifiedAssistantForCausalLM",
-    defaults=ASSISTANT | dict(backbone_hidden_size=3840),
-    unused=["centroid_intermediate_top_k"],
-)
+@family("gemma4_assistant", "gemma4_unified_assistant")
 def gemma4_assistant(c: Config) -> Component:
     """A small Gemma 4 that drafts for a large one, whose keys and values it borrows (Gemma4AssistantForCausalLM)."""
     kind = f"{c.family.removesuffix('assistant')}text"
@@ -97,7 +81,7 @@ def gemma4_assistant(c: Config) -> Component:
     )
 
 
-@family("dots3_note", "Dots3NoteForConditionalGeneration", defaults={})
+@family("dots3_note")
 def dots3_note(c: Config) -> Component:
     """Dots 3 with towers for images and sound: the language model is counted (Dots3NoteForConditionalGeneration)."""
     nested = c.raw("text_config") is not None or not c.says("vocab_size")
@@ -110,21 +94,7 @@ def tied_above(c: Config) -> dict[str, bool]:
     return {} if c.head == "lm" else {"tie_word_embeddings": c.tie_word_embeddings}
 
 
-@family(
-    "mllama_text_model",
-    "MllamaForCausalLM",
-    defaults=dict(
-        vocab_size=128256,
-        hidden_size=4096,
-        intermediate_size=14336,
-        num_hidden_layers=40,
-        num_attention_heads=32,
-        num_key_value_heads=8,
-        cross_attention_layers=None,
-    ),
-    fixed=dict(head_dim=None, tie_word_embeddings=False),
-    unused=["tie_word_embeddings"],  # the class never ties: its embedding has eight rows more than the head
-)
+@family("mllama_text_model")
 def mllama_text(c: Config) -> Block:
     """Llama with gated cross attention to an image in some layers (MllamaForCausalLM)."""
     attn, norm = gqa(c), Norm(width=head_dim(c))

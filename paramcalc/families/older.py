@@ -22,47 +22,26 @@ from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run
 
 # -- GPT's kin ---------------------------------------------------------------------------------------------------
 
-GPT_NAMES = dict(hidden_size="n_embd", num_hidden_layers="n_layer") | dict(
-    num_attention_heads="n_head", max_position_embeddings="n_positions"
-)
-
 
 def post_norm(c: Config, hidden: int | None) -> Block:
     """Attention, norm, plain FFN, norm, with biases."""
     return block(attn=mha(c), attn_norm=layer_norm(c), ffn=mlp(c, hidden), ffn_norm=layer_norm(c))
 
 
-@family(
-    "openai-gpt",
-    "OpenAIGPTLMHeadModel",
-    names=GPT_NAMES,
-    defaults=dict(vocab_size=40478, hidden_size=768, num_hidden_layers=12, num_attention_heads=12)
-    | dict(max_position_embeddings=512, tie_word_embeddings=True),
-)
+@family("openai-gpt")
 def openai_gpt(c: Config) -> Block:
     """The first GPT: post-norm, learned positions, no final norm (OpenAIGPTLMHeadModel)."""
     return causal_lm(c, Run(c.num_hidden_layers, post_norm(c, None)), norm=None, before={"positions": positions(c)})
 
 
-@family(
-    "ctrl",
-    "CTRLLMHeadModel",
-    names=GPT_NAMES,
-    defaults=dict(vocab_size=246534, hidden_size=1280, dff=8192, num_hidden_layers=48, num_attention_heads=16)
-    | dict(tie_word_embeddings=True),
-)
+@family("ctrl")
 def ctrl(c: Config) -> Block:
     """GPT-2's layer with fixed positions; the tied head has a bias of its own (CTRLLMHeadModel)."""
     layer = pre_norm(layer_norm(c), mha(c), mlp(c, c.dff))
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), head_bias=True)
 
 
-@family(
-    "biogpt",
-    "BioGptForCausalLM",
-    defaults=dict(vocab_size=42384, hidden_size=1024, intermediate_size=4096, num_hidden_layers=24)
-    | dict(num_attention_heads=16, max_position_embeddings=1024, tie_word_embeddings=True),
-)
+@family("biogpt")
 def biogpt(c: Config) -> Block:
     """GPT-2 with two spare position rows (BioGptForCausalLM)."""
     layer = pre_norm(layer_norm(c), mha(c), mlp(c, c.intermediate_size))
@@ -70,13 +49,7 @@ def biogpt(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), before=before)
 
 
-@family(
-    "xglm",
-    "XGLMForCausalLM",
-    names=dict(hidden_size="d_model", num_hidden_layers="num_layers", num_attention_heads="attention_heads"),
-    defaults=dict(vocab_size=256008, hidden_size=1024, ffn_dim=4096, num_hidden_layers=24, num_attention_heads=16)
-    | dict(add_cross_attention=False, tie_word_embeddings=True),
-)
+@family("xglm")
 def xglm(c: Config) -> Block:
     """GPT-2's layer with fixed positions (XGLMForCausalLM)."""
     norm, cross = layer_norm(c), {}
@@ -86,12 +59,7 @@ def xglm(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=norm)
 
 
-@family(
-    "gpt_neox_japanese",
-    "GPTNeoXJapaneseForCausalLM",
-    defaults=dict(vocab_size=32000, hidden_size=2560, num_hidden_layers=32, num_attention_heads=32)
-    | dict(intermediate_multiple_size=4, tie_word_embeddings=True),
-)
+@family("gpt_neox_japanese")
 def gpt_neox_japanese(c: Config) -> Block:
     """GPT-NeoX without biases but for one on the last layer's attention (GPTNeoXJapaneseForCausalLM)."""
     ffn, depth = mlp(c, c.hidden_size * c.intermediate_multiple_size, bias=False), c.num_hidden_layers
@@ -99,13 +67,7 @@ def gpt_neox_japanese(c: Config) -> Block:
     return causal_lm(c, [Run(depth - 1, plain), Run(1, last)], norm=layer_norm(c))
 
 
-@family(
-    "persimmon",
-    "PersimmonForCausalLM",
-    defaults=dict(vocab_size=262144, hidden_size=4096, intermediate_size=16384, num_hidden_layers=36)
-    | dict(num_attention_heads=64, qk_layernorm=True),
-    fixed=dict(head_dim=None, num_key_value_heads=None),
-)
+@family("persimmon")
 def persimmon(c: Config) -> Block:
     """GPT-2's layer with rotary positions and LayerNorms on queries and keys (PersimmonForCausalLM)."""
     norm = Norm(width=equal_heads(c), bias=True) if c.qk_layernorm else None
@@ -114,15 +76,7 @@ def persimmon(c: Config) -> Block:
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c))
 
 
-@family(
-    "cpmant",
-    "CpmAntForCausalLM",
-    defaults=dict(vocab_size=30720, hidden_size=4096, dim_head=128, dim_ff=10240)
-    | dict(num_hidden_layers=48, num_attention_heads=32, position_bias_num_buckets=512)
-    | dict(prompt_types=32, prompt_length=32, segment_types=32),
-    fixed=dict(tie_word_embeddings=False),
-    unused=["tie_word_embeddings"],
-)
+@family("cpmant")
 def cpmant(c: Config) -> Block:
     """Gated FFNs, soft prompts in the embedding, position biases by segment for all layers (CpmAntForCausalLM)."""
     d, h, segments, norm = c.hidden_size, c.num_attention_heads, c.segment_types, rms(c)
@@ -174,19 +128,7 @@ def xl_head(c: Config, *, logits: bool) -> dict[str, Component]:
     raise unknown_head(c)
 
 
-XLM_NAMES = dict(
-    hidden_size="emb_dim", num_hidden_layers="n_layers", num_attention_heads="n_heads", n_words="vocab_size"
-)
-XLM = (
-    dict(vocab_size=30145, hidden_size=2048, num_hidden_layers=12, num_attention_heads=16)
-    | dict(max_position_embeddings=512, n_langs=1, use_lang_emb=True, is_encoder=True, asm=False)
-    | dict(summary_use_proj=True, summary_proj_to_labels=True, tie_word_embeddings=True)
-)
-XLM_UNUSED = ["causal", "sinusoidal_embeddings", "pre_norm"]
-
-
-@family("xlm", "XLMWithLMHeadModel", names=XLM_NAMES, defaults=XLM, unused=XLM_UNUSED)
-@family("flaubert", "FlaubertWithLMHeadModel", names=XLM_NAMES, defaults=XLM, unused=XLM_UNUSED)
+@family("xlm", "flaubert")
 def xlm(c: Config) -> Block:
     """Post-norm encoder with learned positions, and an embedding for each language (XLMWithLMHeadModel)."""
     c.require(c.is_encoder, "is_encoder must be true", "the reference class cannot be a decoder")
@@ -202,22 +144,7 @@ def xlm(c: Config) -> Block:
     )
 
 
-XLNET_NAMES = {
-    "hidden_size": "d_model",
-    "num_hidden_layers": "n_layer",
-    "num_attention_heads": "n_head",
-    "n_token": "vocab_size",
-}
-
-
-@family(
-    "xlnet",
-    "XLNetLMHeadModel",
-    names=XLNET_NAMES,
-    defaults=dict(vocab_size=32000, hidden_size=1024, d_inner=4096, num_hidden_layers=24, num_attention_heads=16)
-    | dict(d_head=None, summary_use_proj=True, summary_proj_to_labels=False, tie_word_embeddings=True),
-    unused=["attn_type", "bi_data", "clamp_len", "mem_len", "reuse_len", "same_length", "untie_r"],
-)
+@family("xlnet")
 def xlnet(c: Config) -> Block:
     """Post-norm, relative positions with a projection and biases of their own in each layer (XLNetLMHeadModel)."""
     d, h, d_h = c.hidden_size, c.num_attention_heads, equal_heads(c)

@@ -10,26 +10,7 @@ from paramcalc.families.skeletons import biased
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 
 
-@family(
-    "perceiver",
-    "PerceiverForMaskedLM",
-    defaults=dict(vocab_size=262, num_latents=256, d_latents=1280, d_model=768, num_blocks=1)
-    | dict(num_self_attends_per_block=26, num_self_attention_heads=8, num_cross_attention_heads=8, qk_channels=None)
-    | dict(v_channels=None, cross_attention_shape_for_attention="kv", self_attention_widening_factor=1)
-    | dict(cross_attention_widening_factor=1, max_position_embeddings=2048),
-    # Of the classes for images, flow and video, which are not counted.
-    unused=[
-        "_label_trainable_num_channels",
-        "audio_samples_per_frame",
-        "image_size",
-        "num_frames",
-        "output_num_channels",
-        "output_shape",
-        "samples_per_patch",
-        "train_size",
-        "use_query_residual",
-    ],
-)
+@family("perceiver")
 def perceiver(c: Config) -> Block:
     """Latents that read bytes once and then attend to themselves many times (PerceiverForMaskedLM, 2107.14795)."""
     d, width, rows = c.d_latents, c.d_model, c.max_position_embeddings

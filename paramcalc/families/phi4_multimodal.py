@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import causal_lm, glu, gqa, pre_norm, rms, sizes
+from paramcalc.families.skeletons import causal_lm, glu, gqa, pre_norm, rms
 from paramcalc.families.vision import siglip
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
 
-VISION = Reading(
-    dict(hidden_size=1152, intermediate_size=4304, num_hidden_layers=27, num_attention_heads=16)
-    | dict(num_channels=3, image_size=448, patch_size=14),
-    fixed=dict(vision_use_head=True),
-    unused=["crop_size", "feature_layer"],
-)
-AUDIO = Reading(
-    dict(hidden_size=1024, intermediate_size=1536, num_blocks=24, num_attention_heads=16, head_dim=None)
-    | dict(ext_pw_out_channel=1024, depthwise_separable_out_channel=1024, depthwise_multiplier=1, kernel_size=3)
-    | dict(input_size=80, time_reduction=8, nemo_conv_channels=1024, bias_max_distance=1000, bias_symmetric=False)
-    | dict(downsample_rate=1, nemo_final_size=None),
-    fixed=dict(num_key_value_heads=None),
-    # Activations, and the window of a chunk.
-    unused=["left_chunk", "conv_activation", "conv_glu_type", "nemo_activation", "feature_layer"],
-)
 
-
-@family(
-    "phi4_multimodal",
-    "Phi4MultimodalForCausalLM",
-    defaults=sizes(200064, 3072, 8192, 32, 32, 8, sliding_window=None),
-    nullable=["num_key_value_heads"],
-)
+@family("phi4_multimodal")
 def phi4_multimodal(c: Config) -> Component:
     """Phi-3 with images and speech embedded beside the tokens (Phi4MultimodalForCausalLM)."""
-    vision, audio = c.section("vision_config", VISION), c.section("audio_config", AUDIO)
+    vision, audio = c.section("vision_config"), c.section("audio_config")
     layer = pre_norm(rms(c), gqa(c, window=c.sliding_window), glu(c))
     text = causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
     return joined(text, image=images(c, vision), speech=speech(c, audio))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
-from paramcalc.families.encoder_sizes import SIZES
 from paramcalc.families.heads import encoder_heads, masked_lm_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import (
@@ -16,20 +15,11 @@ from paramcalc.families.skeletons import (
     layer_norm,
     pre_norm,
     rms,
-    sizes,
 )
 from paramcalc.spec import Block, Embedding, Linear, Param
 
 
-@family(
-    "esm",
-    "EsmForMaskedLM",
-    defaults=SIZES
-    | dict(vocab_size=None, max_position_embeddings=1026, position_embedding_type="absolute")
-    | dict(emb_layer_norm_before=False, head_dim=None, is_decoder=False, add_cross_attention=False),
-    # How masked tokens are scaled; the folding model is another class.
-    unused=["esmfold_config", "is_folding_model", "token_dropout", "vocab_list"],
-)
+@family("esm")
 def esm(c: Config) -> Block:
     """Pre-norm encoder for proteins that can tell contacts from its attention maps (EsmForMaskedLM)."""
     if c.vocab_size is None:
@@ -44,11 +34,7 @@ def esm(c: Config) -> Block:
     return encoder(c, before, encoder_layer(c, norm_first=True), heads, norm=layer_norm(c), contacts=contacts)
 
 
-@family(
-    "esmc",
-    "EsmcForMaskedLM",
-    defaults=sizes(64, 2560, 6912, 80, 40, tie_word_embeddings=False, attention_bias=False, mlp_bias=False),
-)
+@family("esmc")
 def esmc(c: Config) -> Block:
     """Llama's layer with LayerNorms and QK norms over all heads, for proteins; never tied (EsmcForMaskedLM)."""
     d, h = c.hidden_size, c.num_attention_heads

@@ -13,27 +13,13 @@ from paramcalc.families.mixers import delta_net
 from paramcalc.families.normed import normed
 from paramcalc.families.patterns import every
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import FULL, LINEAR, causal_lm, moe, sizes
+from paramcalc.families.skeletons import FULL, LINEAR, causal_lm, moe
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, block
 
 MOST_TABLES = 1000  # finding a prime number for each takes a moment
-QWEN4_INDEX = dict(indexer_n_heads=None, indexer_kv_heads=None, indexer_head_dim=None, indexer_budget=None)
-QWEN4_NGRAMS = dict(ple_layer_ids=None, ple_embed_dim=None, ple_conv_kernel_size=4, ngram_size=3) | dict(
-    heads_per_ngram=8, ngram_vocab_size_base=20000000, make_ngram_vocab_size_divisible_by=128
-)
 
 
-@family(
-    "qwen4_exp_text",
-    "Qwen4ExpForCausalLM",
-    defaults=QWEN4_INDEX
-    | QWEN4_NGRAMS
-    | sizes(248320, 2048, None, 40, 16, 2, 256, attention_bias=False, linear_num_key_heads=16)
-    | dict(linear_num_value_heads=32, linear_key_head_dim=128, linear_value_head_dim=128, linear_conv_kernel_dim=4)
-    | dict(num_experts=512, num_experts_per_tok=10, moe_intermediate_size=512, shared_expert_intermediate_size=512)
-    | dict(hc_count=4, hc_lowrank=320, full_attention_interval=4, layer_types=None),
-    unused=["indexer_compress_ratio", "seed", "split_ngram_parts", "number_of_conv_states", "output_gate_type"],
-)
+@family("qwen4_exp_text")
 def qwen4_exp_text(c: Config) -> Block:
     """Gated DeltaNets and indexed attention between gated residual streams, hashed n-grams (Qwen4ExpForCausalLM)."""
     default = every(c.full_attention_interval, INDEXED, otherwise=LINEAR, layers=c.num_hidden_layers)

@@ -10,15 +10,7 @@ from paramcalc.families.skeletons import layer_norm, mlp, positions, pre_norm
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block, stack
 
 
-@family(
-    "reformer",
-    "ReformerModelWithLMHead",
-    defaults=dict(vocab_size=320, hidden_size=256, feed_forward_size=512)
-    | dict(num_attention_heads=12, attention_head_size=64)
-    | dict(attn_layers=None, axial_pos_embds=True, axial_pos_shape=None, axial_pos_embds_dim=None)
-    | dict(num_hidden_layers=None, max_position_embeddings=4096, is_decoder=False),
-    unused=["num_buckets"],  # how vectors are hashed
-)
+@family("reformer")
 def reformer(c: Config) -> Block:
     """Reversible layers of local and hashed attention, axial positions (ReformerModelWithLMHead)."""
     c.require(c.is_decoder or c.head != "lm", "is_decoder must be true", "a causal head needs a causal model")

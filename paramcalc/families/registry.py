@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -11,12 +11,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from paramcalc.config import Config, Reading
 from paramcalc.errors import UnknownFamilyError, nearest
+from paramcalc.families.reading import entries, reading
 from paramcalc.spec import Component
 
 Recipe = Callable[[Config], Component]
 R = TypeVar("R", bound=Recipe)
+EVERYWHERE = {"vocab_size": None, "tie_word_embeddings": False}  # what every family's class has
 
-_registered: dict[str, Family] = {}  # filled by @family when a module of recipes is imported
+_registered: dict[str, Registered] = {}  # filled by @family when a module of recipes is imported
 
 
 class Family(NamedTuple):
@@ -47,29 +49,31 @@ class Family(NamedTuple):
         return (self.recipe.__doc__ or "").strip().splitlines()[0]
 
 
-def family(
-    name: str,
-    main_class: str,
-    *,
-    defaults: Mapping[str, Any],
-    names: Mapping[str, str] | None = None,
-    fixed: Mapping[str, Any] | None = None,
-    nullable: Collection[str] = (),
-    unused: Collection[str] = (),
-) -> Callable[[R], R]:
-    """Register a recipe under a `model_type`; stack one decorator per name for families that share a recipe."""
+_inline: dict[str, dict[str, Any]] = {}
+
+
+class Registered(NamedTuple):
+    """A recipe under one of its names, and what is fixed for that name alone."""
+
+    recipe: Recipe
+    facts: Mapping[str, Any]
+
+
+def family(*names: str, **facts: Any) -> Callable[[R], R]:
+    """Register a recipe under one `model_type` or several; how their configs are read is in `readings/`.
+
+    `facts` are what sets these families apart from others with the same recipe, which reads them like fields.
+    """
 
     def register(recipe: R) -> R:
-        if name in _registered:
-            raise ValueError(f"family {name!r} is registered twice")
-        reading = Reading(
-            defaults={"vocab_size": None, "tie_word_embeddings": False, **defaults},
-            names=names or {},
-            fixed=fixed or {},
-            nullable=frozenset(nullable),
-            unused=frozenset(unused),
-        )
-        _registered[name] = Family(name, main_class, recipe, reading)
+        if "defaults" in facts:
+            _inline[names[0]] = {"class": names[1], **facts}
+            _registered[names[0]] = Registered(recipe, {})
+            return recipe
+        for name in names:
+            if name in _registered:
+                raise ValueError(f"family {name!r} is registered twice")
+            _registered[name] = Registered(recipe, facts)
         return recipe
 
     return register
@@ -153,12 +157,21 @@ def get(name: str) -> Family:
         import_module(f"paramcalc.families.{index()[name].module}")
     if name not in _registered:
         raise UnknownFamilyError(f"{name} describes models of its own and cannot stand for another family")
-    return _registered[name]
+    return _family(name)
+
+
+@cache
+def _family(name: str) -> Family:
+    recipe, facts = _registered[name]
+    entry = _inline.get(name) or entries(recipe.__module__)[name]
+    read = reading(entry)
+    read = read._replace(defaults={**EVERYWHERE, **read.defaults}, fixed={**read.fixed, **facts})
+    return Family(name, entry["class"], recipe, read)
 
 
 def registered() -> Mapping[str, Family]:
     """The families whose modules have been imported."""
-    return _registered
+    return {name: _family(name) for name in _registered}
 
 
 @cache

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from paramcalc.components import CompressedAttention, Compressor, HyperConnection
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
 from paramcalc.families.latent_parts import (
     CSA,
     HCA,
-    INDEX,
-    INDEX_UNUSED,
-    LATENT,
-    NAMES,
     experts,
     latent_attention,
     lightning,
@@ -36,17 +32,7 @@ def merged(c: Config) -> Block:
     return block(streams=streams(c, c.hc_mult, 1), norm=rms(c))
 
 
-@family(
-    "hy_v4",
-    "HYV4ForCausalLM",
-    names=NAMES,
-    defaults=LATENT
-    | INDEX
-    | dict(vocab_size=120832, hidden_size=2816, intermediate_size=6912, num_hidden_layers=34, num_attention_heads=32)
-    | dict(qk_nope_head_dim=192, v_head_dim=256, moe_intermediate_size=768)
-    | dict(index_n_heads=16, indexer_types=None, hc_mult=4),
-    unused=INDEX_UNUSED,
-)
+@family("hy_v4")
 def hy_v4(c: Config) -> Block:
     """DeepSeek-V3.2 with gates and sinks, indexers in some layers, and residual streams (HYV4ForCausalLM)."""
     gate = Linear(d_in=c.hidden_size, d_out=c.num_attention_heads * c.v_head_dim)
@@ -61,24 +47,10 @@ def hy_v4(c: Config) -> Block:
     return causal_lm(c, [layers[pair] for pair in words], norm=merged(c))
 
 
-V4_MTP = ["num_nextn_predict_layers"]  # shipped with the checkpoint, not built by the class
-COMPRESS_RATES = Reading({CSA: 4, HCA: 128})
 RATIO_WORDS = {0: SLIDING, 4: CSA, 128: HCA}
 
 
-@family(
-    "deepseek_v4",
-    "DeepseekV4ForCausalLM",
-    names=NAMES | dict(intermediate_size="moe_intermediate_size"),
-    defaults=dict(vocab_size=129280, hidden_size=4096, intermediate_size=2048, num_hidden_layers=43)
-    | dict(num_attention_heads=64, head_dim=512)
-    | dict(q_lora_rank=1024, o_groups=8, o_lora_rank=1024, sliding_window=128, compress_rate_csa=None)
-    | dict(compress_rate_hca=None, index_n_heads=64, index_head_dim=128, index_topk=512, num_local_experts=256)
-    | dict(num_experts_per_tok=6, mlp_bias=False, hc_mult=4, num_hash_layers=3, layer_types=None)
-    | dict(mlp_layer_types=None),
-    # One shared expert, one key for all heads and no biases in attention, whatever these say.
-    unused=["n_shared_experts", "num_key_value_heads", "attention_bias", "qk_rope_head_dim", "expert_dtype", *V4_MTP],
-)
+@family("deepseek_v4")
 def deepseek_v4(c: Config) -> Block:
     """Attention over compressed keys, experts some of which are hashed to, residual streams (DeepseekV4ForCausalLM)."""
     mix, attn, ffn = streams(c, (c.hc_mult + 2) * c.hc_mult, 3), v4_attention(c), v4_experts(c)
@@ -101,7 +73,7 @@ def v4_words(c: Config) -> list[str]:
 
 def v4_attention(c: Config) -> dict[str, Component]:
     """The three kinds: a window alone, or with all keys heavily compressed, or with the best of lightly compressed."""
-    rates, d_h = c.section("compress_rates", COMPRESS_RATES), c.head_dim
+    rates, d_h = c.section("compress_rates"), c.head_dim
     csa, hca = c.compress_rate_csa or getattr(rates, CSA), c.compress_rate_hca or getattr(rates, HCA)
     c.require(c.num_attention_heads * d_h % c.o_groups == 0, f"o_groups ({c.o_groups}) does not divide the heads")
     window = CompressedAttention(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from paramcalc.components import Mlp
 from paramcalc.config import Config
-from paramcalc.families.encoder_sizes import ONLY_ENCODER, SIZES
 from paramcalc.families.heads import encoder_heads, lm_head, masked_lm_head, roberta_heads, unknown_head
 from paramcalc.families.patterns import by_window, every
 from paramcalc.families.registry import family
@@ -23,22 +22,13 @@ from paramcalc.families.skeletons import (
     pre_norm,
     projected,
     rms,
-    sizes,
 )
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block
 
 # -- norms after -------------------------------------------------------------------------------------------------
 
-ROTARY = SIZES | dict(type_vocab_size=1, head_dim=None)
-MANY_HEADS = ONLY_ENCODER | dict(num_key_value_heads=None)
 
-
-@family(
-    "nomic_bert",
-    "NomicBertForMaskedLM",
-    defaults=ROTARY | dict(vocab_size=30528, type_vocab_size=2),
-    fixed=MANY_HEADS,
-)
+@family("nomic_bert")
 def nomic_bert(c: Config) -> Block:
     """BERT with rotary positions and gated FFNs, without biases in its layers (NomicBertForMaskedLM)."""
     heads = encoder_heads(c, c.hidden_size, pooled=("sequence_classification",))
@@ -46,7 +36,7 @@ def nomic_bert(c: Config) -> Block:
     return encoder(c, embeddings(c, c.hidden_size, rows=0), layer, heads)
 
 
-@family("gte", "GteForMaskedLM", defaults=ROTARY | dict(vocab_size=250048), fixed=MANY_HEADS)
+@family("gte")
 def gte(c: Config) -> Block:
     """BERT with rotary positions and gated FFNs whose last matrix alone has a bias (GteForMaskedLM)."""
     head = masked_lm_head(c, c.hidden_size, spare_bias=False)
@@ -56,13 +46,7 @@ def gte(c: Config) -> Block:
     return encoder(c, embeddings(c, c.hidden_size, rows=0), layer, heads)
 
 
-@family(
-    "jina_embeddings_v3",
-    "JinaEmbeddingsV3ForMaskedLM",
-    defaults=ROTARY
-    | dict(vocab_size=250002, hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16),
-    fixed=MANY_HEADS,
-)
+@family("jina_embeddings_v3")
 def jina_embeddings_v3(c: Config) -> Block:
     """RoBERTa with rotary positions (JinaEmbeddingsV3ForMaskedLM)."""
     heads = roberta_heads(c)
@@ -72,10 +56,8 @@ def jina_embeddings_v3(c: Config) -> Block:
 
 # -- norms first -------------------------------------------------------------------------------------------------
 
-LLAMA = sizes(30522, 768, 3072, 12, 12, tie_word_embeddings=False, attention_bias=False, mlp_bias=False)
 
-
-@family("eurobert", "EuroBertForMaskedLM", defaults=LLAMA | dict(vocab_size=128256))
+@family("eurobert")
 def eurobert(c: Config) -> Block:
     """Llama as an encoder (EuroBertForMaskedLM)."""
     head = lm_head(c, c.hidden_size, owner="embed_tokens", bias=c.mlp_bias)
@@ -83,14 +65,7 @@ def eurobert(c: Config) -> Block:
     return llama_encoder(c, [FULL] * c.num_hidden_layers, heads)
 
 
-@family(
-    "ultrabert",
-    "UltrabertForMaskedLM",
-    defaults=LLAMA
-    | dict(vocab_size=32000, hidden_size=4096, intermediate_size=11008, num_hidden_layers=32)
-    | dict(num_attention_heads=32, sliding_window=128, layer_types=None, attention_windows=None)
-    | dict(prediction_head_size=768),
-)
+@family("ultrabert")
 def ultrabert(c: Config) -> Block:
     """EuroBERT with full attention in every third layer and a bottleneck before the output (UltrabertForMaskedLM)."""
     d, narrow = c.hidden_size, c.prediction_head_size
@@ -119,14 +94,7 @@ def llama_encoder(c: Config, words: list[str], heads: dict[str, Component]) -> B
     return encoder(c, before, [layers[word] for word in words], heads, norm=rms(c))
 
 
-@family(
-    "modernbert",
-    "ModernBertForMaskedLM",
-    defaults=SIZES
-    | dict(vocab_size=50368, intermediate_size=1152, num_hidden_layers=22, norm_bias=False)
-    | dict(attention_bias=False, mlp_bias=False, decoder_bias=True, classifier_bias=False, layer_types=None)
-    | dict(local_attention=128, global_attn_every_n_layers=3),
-)
+@family("modernbert")
 def modernbert(c: Config) -> Block:
     """Pre-norm encoder with gated FFNs; every third layer attends to all (ModernBertForMaskedLM).
 
@@ -146,14 +114,7 @@ def modernbert(c: Config) -> Block:
     return encoder(c, before, layers, (transform if heads else {}) | heads, norm=norm)
 
 
-@family(
-    "neomme",
-    "NeoMMEForMaskedLM",
-    defaults=sizes(131072, 1024, 3584, 17, 16, 4, 64, tie_word_embeddings=True, embedding_rank=256)
-    | dict(attention_bias=False, mlp_bias=False, layer_types=None, sliding_window=256, patch_size=32)
-    | dict(embedding_dim=128),
-    unused=["per_layer_config"],  # windows, which change no weight
-)
+@family("neomme")
 def neomme(c: Config) -> Block:
     """Encoder of words and image patches: low-rank embeddings, gated attention, bare norms (NeoMMEForMaskedLM)."""
     d, rank, depth = c.hidden_size, c.embedding_rank, c.num_hidden_layers

@@ -11,13 +11,7 @@ from paramcalc.families.skeletons import causal_lm, layer_norm, pre_norm
 from paramcalc.spec import Block, Embedding, Norm, Run, block, stack
 
 
-@family(
-    "rwkv",
-    "RwkvForCausalLM",
-    names=dict(max_position_embeddings="context_length"),
-    defaults=dict(vocab_size=50277, hidden_size=4096, num_hidden_layers=32, attention_hidden_size=None)
-    | dict(intermediate_size=None),
-)
+@family("rwkv")
 def rwkv(c: Config) -> Block:
     """RWKV-4: time mixing and channel mixing behind LayerNorms, one more before the first layer (RwkvForCausalLM)."""
     d = c.hidden_size
@@ -27,15 +21,7 @@ def rwkv(c: Config) -> Block:
     return causal_lm(c, [first, Run(c.num_hidden_layers - 1, layer)], norm=layer_norm(c))
 
 
-@family(
-    "xlstm",
-    "xLSTMForCausalLM",
-    fixed=dict(tie_word_embeddings=False),  # the class does not tie, whatever the file says
-    defaults=dict(vocab_size=50304, hidden_size=4096, embedding_dim=None, num_hidden_layers=32, num_blocks=None)
-    | dict(num_heads=8, use_bias=False, qk_dim_factor=0.5, v_dim_factor=1.0, ffn_proj_factor=2.667)
-    | dict(ffn_round_up_to_multiple_of=64),
-    unused=["add_out_norm", "weight_mode", "mode", "eps"],  # it has that norm always; fused matrices hold the same
-)
+@family("xlstm")
 def xlstm(c: Config) -> Block:
     """Matrix memories with exponential gates, and gated FFNs (xLSTMForCausalLM)."""
     d, depth, bias = c.hidden_size, c.num_blocks or c.num_hidden_layers, c.use_bias

@@ -15,7 +15,6 @@ from paramcalc.families.registry import get, split_class
 from paramcalc.families.vision import vision
 from paramcalc.spec import Component, Linear, block
 
-# Whose tie_word_embeddings ties the head: the file's own, or either its own or that of its text_config.
 ABOVE, EITHER = dict(ties="above"), dict(ties="either")
 
 

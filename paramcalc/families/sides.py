@@ -16,34 +16,6 @@ from paramcalc.families.heads import classifier, lm_head, unknown_head
 from paramcalc.families.skeletons import mlp
 from paramcalc.spec import Block, Category, Component, Conv1d, Embedding, Layers, Linear, Norm, Param, Run, block, stack
 
-NAMES = dict(hidden_size="d_model", num_attention_heads="encoder_attention_heads", num_hidden_layers="encoder_layers")
-
-BART = dict(
-    vocab_size=50265,
-    hidden_size=1024,
-    encoder_layers=12,
-    encoder_attention_heads=16,
-    encoder_ffn_dim=4096,
-    decoder_layers=12,
-    decoder_attention_heads=16,
-    decoder_ffn_dim=4096,
-    max_position_embeddings=1024,
-    tie_word_embeddings=True,
-)
-# Fields of the original implementations, which the classes fix.
-UNUSED = [
-    "add_bias_logits",
-    "add_cross_attention",
-    "add_final_layer_norm",
-    "do_blenderbot_90_layernorm",
-    "extra_pos_embeddings",
-    "force_bos_token_to_be_generated",
-    "layernorm_variant",
-    "normalize_before",
-    "normalize_embedding",
-    "static_position_embeddings",
-]
-
 
 class Form(NamedTuple):
     """What sets BART's relatives apart."""

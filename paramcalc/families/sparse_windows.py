@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.components import Attention, Indexer
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
 from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.normed import normed
 from paramcalc.families.patterns import by_window, every, first_dense, mlp_words
@@ -23,22 +23,13 @@ from paramcalc.families.skeletons import (
     moe,
     norms_around,
     rms,
-    sizes,
 )
 from paramcalc.spec import Block, Component, Linear, Norm, block
 
 CHUNKED, INDEXED = "chunked_attention", "minimax_m3_sparse"
 
 
-@family(
-    "afmoe",
-    "AfmoeForCausalLM",
-    defaults=sizes(200192, 2048, 6144, 32, 16, None, 128, num_experts_per_tok=6, attention_bias=False)
-    | dict(moe_intermediate_size=1408, num_dense_layers=1, num_experts=64, num_shared_experts=2)
-    | dict(global_attn_every_n_layers=4, sliding_window=1024, layer_types=None),
-    nullable=["sliding_window"],
-    unused=["num_expert_groups", "num_limited_groups", "score_func", "route_norm", "load_balance_coeff"],
-)
+@family("afmoe")
 def afmoe(c: Config) -> Block:
     """Gated attention, four norms a layer, sliding and full layers; dense layers first (AfmoeForCausalLM)."""
     d, e = c.hidden_size, c.moe_intermediate_size
@@ -51,15 +42,7 @@ def afmoe(c: Config) -> Block:
     return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words, layer=norms_around), norm=rms(c))
 
 
-@family(
-    "dots1",
-    "Dots1ForCausalLM",
-    names=dict(num_local_experts="n_routed_experts"),
-    defaults=sizes(152064, 4608, 10944, 62, 32, 32, num_experts_per_tok=None, attention_bias=False)
-    | dict(moe_intermediate_size=1408, num_local_experts=None, n_shared_experts=None, first_k_dense_replace=0)
-    | dict(sliding_window=4096, max_window_layers=62, layer_types=None),
-    nullable=["sliding_window"],
-)
+@family("dots1")
 def dots1(c: Config) -> Block:
     """Qwen3's attention, dense layers first, then routed and shared experts (Dots1ForCausalLM)."""
     window, e = c.sliding_window, c.moe_intermediate_size
@@ -74,14 +57,7 @@ def dots1(c: Config) -> Block:
     return causal_lm(c, interleaved(c, attn, words, ffn, first_dense(c, c.first_k_dense_replace)), norm=rms(c))
 
 
-@family(
-    "exaone_moe",
-    "ExaoneMoeForCausalLM",
-    defaults=sizes(102400, 4096, 16384, 32, 32, 32, num_experts_per_tok=8, moe_intermediate_size=1024)
-    | dict(num_experts=64, num_shared_experts=1, first_k_dense_replace=1, sliding_window=4096)
-    | dict(sliding_window_pattern=4, layer_types=None, mlp_layer_types=None),
-    nullable=["sliding_window"],
-)
+@family("exaone_moe")
 def exaone_moe(c: Config) -> Block:
     """Normed queries and keys, sliding layers, dense layers first, then experts (ExaoneMoeForCausalLM)."""
     window, e, n = c.sliding_window, c.moe_intermediate_size, c.num_shared_experts
@@ -95,15 +71,7 @@ def exaone_moe(c: Config) -> Block:
     return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words), norm=rms(c))
 
 
-@family(
-    "cohere2_moe",
-    "Cohere2MoeForCausalLM",
-    defaults=sizes(256000, 8192, 22528, 40, 64, None, 128, num_experts_per_tok=2, attention_bias=False)
-    | dict(num_experts=8, num_shared_experts=0, first_k_dense_replace=0, prefix_dense_intermediate_size=None)
-    | dict(prefix_dense_sliding_window_pattern=1, sliding_window=4096, sliding_window_pattern=4, layer_types=None)
-    | dict(mlp_layer_types=None, tie_word_embeddings=True),
-    nullable=["sliding_window"],
-)
+@family("cohere2_moe")
 def cohere2_moe(c: Config) -> Block:
     """Parallel attention and FFN behind one norm, dense layers first, then experts (Cohere2MoeForCausalLM)."""
     bias, width, n = c.attention_bias, c.intermediate_size, c.num_shared_experts
@@ -123,13 +91,7 @@ def parallel(norm: Component, attn: Component, ffn: Component) -> Block:
     return block(input_norm=norm, attn=attn, ffn=ffn)
 
 
-@family(
-    "laguna",
-    "LagunaForCausalLM",
-    defaults=sizes(100352, 2048, 8192, 40, 48, 8, 128, num_experts_per_tok=8, attention_bias=False)
-    | dict(moe_intermediate_size=512, shared_expert_intermediate_size=512, num_experts=256, sliding_window=512)
-    | dict(gating=True, num_attention_heads_per_layer=None, layer_types=None, mlp_layer_types=None),
-)
+@family("laguna")
 def laguna(c: Config) -> Block:
     """A gate per head or channel, heads of their own number in each layer, experts (LagunaForCausalLM)."""
     stated = [c.whole("num_attention_heads", n) for n in c.per_layer("num_attention_heads_per_layer") or ()]
@@ -170,14 +132,7 @@ def laguna_attention(c: Config, heads: int, window: int | None) -> Attention:
     )
 
 
-@family(
-    "mimo_v2_flash",
-    "MiMoV2FlashForCausalLM",
-    names=dict(num_local_experts="n_routed_experts"),
-    defaults=sizes(152576, 4096, 16384, 48, 64, 4, 192, num_experts_per_tok=8, v_head_dim=128, attention_bias=False)
-    | dict(moe_intermediate_size=2048, num_local_experts=256, sliding_window=129, layer_types=None)
-    | dict(mlp_layer_types=None),
-)
+@family("mimo_v2_flash")
 def mimo_v2_flash(c: Config) -> Block:
     """Sliding layers with sinks and twice the key/value heads, narrow values, experts (MiMoV2FlashForCausalLM)."""
     full = gqa(c, qkv_bias=c.attention_bias).but(value_dim=c.v_head_dim)
@@ -202,21 +157,11 @@ def mimo_v2_flash(c: Config) -> Block:
     return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words), norm=rms(c))
 
 
-# The original file's section: its fields take precedence over the flat ones.
-M3_SPARSE = Reading(dict(sparse_num_index_heads=None, sparse_index_dim=None, sparse_topk_blocks=None))
-
-
-@family(
-    "minimax_m3_vl_text",
-    "MiniMaxM3VLForCausalLM",
-    names=dict(num_experts="num_local_experts"),
-    defaults=sizes(200064, 6144, 3072, 60, 64, 4, 128, num_experts_per_tok=4, num_experts=128)
-    | dict(dense_intermediate_size=12288, shared_intermediate_size=3072, index_n_heads=4, index_head_dim=128)
-    | dict(index_topk_blocks=16, layer_types=None, mlp_layer_types=None),
-)
+@family("minimax_m3_vl_text")
 def minimax_m3_text(c: Config) -> Block:
     """Normed queries and keys, in some layers an indexer that picks blocks; experts (MiniMaxM3VLForCausalLM)."""
-    legacy, d = c.section("sparse_attention_config", M3_SPARSE), c.hidden_size
+    # The original file's section, whose fields take precedence over the flat ones.
+    legacy, d = c.section("sparse_attention_config"), c.hidden_size
     d_i = legacy.sparse_index_dim or c.index_head_dim
     indexer = Indexer(
         width=d,
@@ -246,15 +191,7 @@ def flagged(c: Config, flags: list[int] | None, word: str, otherwise: str) -> li
     return [word if flag else otherwise for flag in flags]
 
 
-@family(
-    "llama4_text",
-    "Llama4ForCausalLM",
-    defaults=sizes(202048, 5120, 8192, 48, 40, 8, 128, num_experts_per_tok=1, intermediate_size_mlp=16384)
-    | dict(attention_bias=False, num_local_experts=16, moe_layers=None, interleave_moe_layer_step=1)
-    | dict(no_rope_layers=None, no_rope_layer_interval=4, attention_chunk_size=8192, layer_types=None),
-    nullable=["attention_chunk_size", "head_dim"],
-    unused=["use_qk_norm", "attn_temperature_tuning", "floor_scale", "attn_scale"],  # the QK norm has no weights
-)
+@family("llama4_text")
 def llama4_text(c: Config) -> Block:
     """Chunked and full attention; experts beside a shared one in the layers of moe_layers (Llama4ForCausalLM)."""
     bias, width, depth = c.attention_bias, c.intermediate_size, c.num_hidden_layers

@@ -12,37 +12,9 @@ from paramcalc.families.registry import family
 from paramcalc.families.skeletons import rms
 from paramcalc.spec import Block, Component, Embedding, Param, Run, Stack, block, stack
 
-NAMES = dict(hidden_size="d_model", num_attention_heads="num_heads", num_hidden_layers="num_layers", head_dim="d_kv")
-T5 = dict(
-    vocab_size=32128,
-    hidden_size=512,
-    d_ff=2048,
-    num_hidden_layers=6,
-    num_decoder_layers=None,
-    num_attention_heads=8,
-    head_dim=64,
-    relative_attention_num_buckets=32,
-    tie_word_embeddings=True,
-)
-GATED = dict(feed_forward_proj="relu", is_gated_act=False)
-MT5 = T5 | dict(vocab_size=250112, d_ff=1024, num_hidden_layers=8, num_attention_heads=6)
-GATED_GELU = dict(feed_forward_proj="gated-gelu", is_gated_act=True)
 
-
-@family(
-    "t5",
-    "T5ForConditionalGeneration",
-    names=NAMES,
-    defaults=T5 | GATED,
-    fixed=dict(unstated_depth=6, can_untie=False),
-)
-@family(
-    "mt5",
-    "MT5ForConditionalGeneration",
-    names=NAMES,
-    defaults=MT5 | GATED_GELU,
-    fixed=dict(unstated_depth=8, can_untie=False),
-)
+@family("t5", unstated_depth=6, can_untie=False)
+@family("mt5", unstated_depth=8, can_untie=False)
 def t5(c: Config) -> Block:
     """Pre-norm encoder and decoder, relative position buckets in each stack's first layer (T5ForConditionalGeneration).
 
@@ -52,26 +24,13 @@ def t5(c: Config) -> Block:
     return model(c, lambda role, depth: first_and_rest(layer(c, role, buckets=buckets(c)), layer(c, role), depth, role))
 
 
-@family(
-    "umt5",
-    "UMT5ForConditionalGeneration",
-    names=NAMES,
-    defaults=MT5 | GATED_GELU,
-    fixed=dict(unstated_depth=8, can_untie=False),
-)
+@family("umt5", unstated_depth=8, can_untie=False)
 def umt5(c: Config) -> Block:
     """T5 with relative position buckets in every layer (UMT5ForConditionalGeneration)."""
     return model(c, lambda role, depth: stack(role, Run(depth, layer(c, role, buckets=buckets(c)))))
 
 
-@family(
-    "longt5",
-    "LongT5ForConditionalGeneration",
-    names=NAMES,
-    defaults=T5 | GATED | dict(encoder_attention_type="local", local_radius=127),
-    fixed=dict(unstated_depth=6, can_untie=False),
-    unused=["global_block_size"],
-)
+@family("longt5", unstated_depth=6, can_untie=False)
 def longt5(c: Config) -> Block:
     """T5 whose encoder sees a window, perhaps beside summaries of blocks (LongT5ForConditionalGeneration)."""
     kind = c.encoder_attention_type
@@ -96,27 +55,7 @@ def longt5(c: Config) -> Block:
     return model(c, stack_of)
 
 
-@family(
-    "switch_transformers",
-    "SwitchTransformersForConditionalGeneration",
-    names=NAMES | dict(encoder_sparse_period="encoder_sparse_step", decoder_sparse_period="decoder_sparse_step"),
-    defaults=T5
-    | dict(hidden_size=768, num_hidden_layers=12, num_decoder_layers=12, num_attention_heads=12)
-    | dict(num_sparse_encoder_layers=3, num_sparse_decoder_layers=3, num_experts=8, router_bias=False)
-    | dict(encoder_sparse_period=None, decoder_sparse_period=None),
-    fixed=dict(unstated_depth=12, can_untie=True),
-    nullable=["num_decoder_layers"],
-    unused=[
-        "add_router_probs",
-        "expert_capacity",
-        "feed_forward_proj",
-        "is_gated_act",
-        "router_dtype",
-        "router_ignore_padding_tokens",
-        "router_type",
-        "router_z_loss_coef",
-    ],
-)
+@family("switch_transformers", unstated_depth=12, can_untie=True)
 def switch_transformers(c: Config) -> Block:
     """T5 with experts, one of them active, in every n-th layer (SwitchTransformersForConditionalGeneration)."""
 

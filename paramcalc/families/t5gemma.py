@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
 from paramcalc.families.heads import labels, unknown_head
 from paramcalc.families.patterns import every
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import FULL, SLIDING, glu, gqa, kinds, rms
 from paramcalc.families.vision import averaged, vision
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Stack, block, stack
-
-T5GEMMA = dict(
-    vocab_size=256000,
-    hidden_size=2304,
-    intermediate_size=9216,
-    num_hidden_layers=26,
-    num_attention_heads=8,
-    num_key_value_heads=4,
-    head_dim=256,
-    attention_bias=False,
-    sliding_window=4096,
-    layer_types=None,
-)
-T5GEMMA_SIDE = Reading(T5GEMMA, unused=["cross_attention_hidden_size"])
-T5GEMMA2_SIDE = Reading(T5GEMMA | dict(vocab_size=262208, sliding_window_pattern=6))
 
 
 def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width: int | None = None) -> Stack:
@@ -62,18 +47,13 @@ def gemma_head(c: Config, side: Config, owner: str) -> dict[str, Component]:
     raise unknown_head(c)
 
 
-@family(
-    "t5gemma",
-    "T5GemmaForConditionalGeneration",
-    defaults=dict(is_encoder_decoder=True, tie_word_embeddings=True),
-    unused=["classifier_dropout_rate", "vocab_size"],
-)
+@family("t5gemma")
 def t5gemma(c: Config) -> Block:
     """Gemma 2 as encoder and decoder, of sizes of their own (T5GemmaForConditionalGeneration)."""
-    one = c.section("encoder", T5GEMMA_SIDE, family="t5gemma")
+    one = c.section("encoder")
     table = Embedding(rows=one.vocab_size, width=one.hidden_size)
     encoder = block(embed_tokens=table, layers=gemma_stack(one, "encoder", period=2, qk_norm=False), norm=rms(one))
-    two = c.section("decoder", T5GEMMA_SIDE, family="t5gemma")
+    two = c.section("decoder")
     if c.head == "encoder" or (c.head != "seq2seq_lm" and not c.is_encoder_decoder):
         return block(encoder=encoder, **gemma_head(c, one, ""))
     table = Embedding(rows=two.vocab_size, width=two.hidden_size)
@@ -82,17 +62,12 @@ def t5gemma(c: Config) -> Block:
     return block(encoder=encoder, decoder=decoder, **gemma_head(c, two, "decoder.embed_tokens"))
 
 
-@family(
-    "t5gemma2",
-    "T5Gemma2ForConditionalGeneration",
-    defaults=dict(tie_word_embeddings=True),
-    unused=["classifier_dropout_rate", "vocab_size", "image_token_index", "eoi_token_index"],
-)
+@family("t5gemma2")
 def t5gemma2(c: Config) -> Block:
     """Gemma 3 as encoder and decoder, of which the encoder sees (T5Gemma2ForConditionalGeneration)."""
-    outer = c.section("encoder", Reading({}, unused=["mm_tokens_per_image"]), family="t5gemma2")
-    one = outer.section("text_config", T5GEMMA2_SIDE, family="t5gemma2")
-    two = c.section("decoder", T5GEMMA2_SIDE, family="t5gemma2")
+    outer = c.section("encoder")
+    one = outer.section("text_config")
+    two = c.section("decoder")
     seen, v = vision(outer, "siglip_vision_model", any_kind=True)
     c.require(
         (one.hidden_size, one.vocab_size) == (two.hidden_size, two.vocab_size),

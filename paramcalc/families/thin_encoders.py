@@ -5,23 +5,14 @@ from __future__ import annotations
 from paramcalc.components import Attention, Mlp
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.encoder_sizes import CLASSIFIED, ENCODER
+from paramcalc.families.encoder_sizes import CLASSIFIED
 from paramcalc.families.heads import discriminator, encoder_heads, lm_head, masked_lm_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import biased, embeddings, encoder, layer_norm, mlp
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 
 
-@family(
-    "mobilebert",
-    "MobileBertForMaskedLM",
-    defaults=ENCODER
-    | dict(embedding_size=128, hidden_size=512, intermediate_size=512, num_hidden_layers=24)
-    | dict(num_attention_heads=4, trigram_input=True, use_bottleneck=True, intra_bottleneck_size=128)
-    | dict(use_bottleneck_attention=False, key_query_shared_bottleneck=True, num_feedforward_networks=4)
-    | dict(classifier_activation=True, true_hidden_size=None),
-    unused=["normalization_type"],
-)
+@family("mobilebert")
 def mobilebert(c: Config) -> Block:
     """A thin BERT: layers work in a bottleneck, each with several small FFNs (MobileBertForMaskedLM, 2004.02984)."""
     d, narrow = c.hidden_size, c.embedding_size
@@ -74,14 +65,7 @@ def mobilebert_lm_head(c: Config) -> Block:
     return block(**head.items | {"rest": rest, "decoder": decoder})
 
 
-@family(
-    "funnel",
-    "FunnelForMaskedLM",
-    names=dict(hidden_size="d_model", num_attention_heads="n_head", head_dim="d_head"),
-    defaults=dict(vocab_size=30522, hidden_size=768, num_attention_heads=12, head_dim=64, d_inner=3072)
-    | dict(block_sizes=None, block_repeats=None, num_decoder_layers=2, tie_word_embeddings=True),
-    unused=["attention_type", "pool_q_only", "pooling_type", "separate_cls", "truncate_seq"],
-)
+@family("funnel")
 def funnel(c: Config) -> Block:
     """Blocks of layers that halve the sequence, and a decoder that restores it (FunnelForMaskedLM, 2006.03236)."""
     sizes = c.numbers("block_sizes") or [4, 4, 4]

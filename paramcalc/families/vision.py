@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from paramcalc.components import Attention, Mlp
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config, Reading
 from paramcalc.dims import named
+from paramcalc.families.reading import entries, reading
 from paramcalc.families.skeletons import biased, glu, ignored, layer_norm, mha, mlp, pre_norm, rms
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 
-
-class Tower(NamedTuple):
-    """How a kind of vision_config is read, and what its class builds."""
-
-    recipe: Callable[[Config], Block]
-    reading: Reading
-
-
-TOWERS: dict[str, Tower] = {}
+TOWERS: dict[str, Callable[[Config], Block]] = {}
+INLINE: dict[str, dict[str, Any]] = {}
 # Those that a class may name freely: complete models, with no merger to follow.
 LONE = ("clip_vision_model", "idefics3_vision", "internvl_vision", "pixtral", "siglip_vision_model", "smolvlm_vision")
 
 
-def tower(
-    *kinds: str, defaults: Mapping[str, Any], **others: Any
-) -> Callable[[Callable[[Config], Block]], Callable[[Config], Block]]:
-    """Register a recipe for the towers of these types; what follows `defaults` is as in a Reading."""
+def tower(*kinds: str, **inline: Any) -> Callable[[Callable[[Config], Block]], Callable[[Config], Block]]:
+    """Register a recipe for the towers of these types."""
 
     def register(recipe: Callable[[Config], Block]) -> Callable[[Config], Block]:
-        TOWERS.update({kind: Tower(recipe, Reading(defaults, **others)) for kind in kinds})
+        TOWERS.update(dict.fromkeys(kinds, recipe))
+        INLINE.update(dict.fromkeys(kinds, inline) if inline else {})
         return recipe
 
     return register
@@ -46,10 +39,11 @@ def vision(c: Config, kind: str, *, any_kind: bool = False, **sizes: Any) -> tup
     if any_kind:
         kind = c.section("vision_config", Reading(dict(model_type=kind))).model_type
         c.require(kind in LONE, f"vision_config is a {kind}, which cannot be counted", f"known: {', '.join(LONE)}")
-    recipe, reading = TOWERS[kind]
+    recipe = TOWERS[kind]
+    read = reading(INLINE.get(kind) or entries(recipe.__module__)[kind])
     if c.raw("vision_config") is None:
-        reading = reading._replace(defaults={**reading.defaults, **sizes})
-    section = c.section("vision_config", reading, family=kind)
+        read = read._replace(defaults={**read.defaults, **sizes})
+    section = c.section("vision_config", read, family=kind)
     return recipe(section), section
 
 
@@ -93,20 +87,8 @@ def two_layers(d_in: int, hidden: int, d_out: int, *, bias: bool = True) -> dict
 
 # -- SigLIP, CLIP and their kin ----------------------------------------------------------------------------------
 
-VIT = dict(hidden_size=768, intermediate_size=3072, num_hidden_layers=12, num_attention_heads=12) | dict(
-    num_channels=3, image_size=224, patch_size=16
-)
-STRAY = ["projection_dim", "vocab_size"]  # of the contrastive model that a tower was trained in
 
-
-@tower("siglip_vision_model", defaults=VIT | dict(vision_use_head=True), unused=STRAY)
-@tower(
-    "idefics3_vision",
-    "smolvlm_vision",
-    defaults=VIT | dict(hidden_size=1152, num_attention_heads=16, patch_size=32),
-    fixed=dict(vision_use_head=False),
-    unused=[*STRAY, "size", "max_image_size", "use_base_siglip"],  # how the image is resized
-)
+@tower("siglip_vision_model", "idefics3_vision", "smolvlm_vision")
 def siglip(v: Config) -> Block:
     """A ViT without a class token, and perhaps an attention pooling head (SigLIP, 2303.15343; SiglipVisionModel)."""
     d = v.hidden_size
@@ -127,8 +109,7 @@ def averaged(v: Config, d_out: int) -> Block:
     return block("projector", norm=rms(v), weight=Param(shape=(v.hidden_size, d_out)))
 
 
-@tower("clip_vision_model", defaults=VIT | dict(patch_size=32), unused=STRAY)
-@tower("git_vision_model", defaults=VIT, unused=STRAY)
+@tower("clip_vision_model", "git_vision_model")
 def clip(v: Config) -> Block:
     """A ViT with a class token and a norm before its layers (CLIP, 2103.00020; CLIPVisionModel)."""
     return block(
@@ -142,12 +123,7 @@ def clip(v: Config) -> Block:
     )
 
 
-@tower(
-    "pixtral",
-    defaults=dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16)
-    | dict(num_channels=3, patch_size=16),
-    unused=["image_size", "head_dim", *STRAY],  # rotary positions; heads cut the width
-)
+@tower("pixtral")
 def pixtral(v: Config) -> Block:
     """Llama's layer with rotary positions in two dimensions (Pixtral, 2410.07073; PixtralVisionModel)."""
     layer = pre_norm(rms(v), mha(v, qkv_bias=False, out_bias=False), glu(v))
@@ -162,13 +138,7 @@ def pixtral(v: Config) -> Block:
 # -- Llama -------------------------------------------------------------------------------------------------------
 
 
-@tower(
-    "llama4_vision_model",
-    defaults=VIT
-    | dict(num_hidden_layers=34, num_attention_heads=16, intermediate_size=5632, image_size=448, patch_size=14)
-    | dict(vision_output_dim=7680, projector_input_dim=4096, projector_output_dim=4096),
-    unused=["pixel_shuffle_ratio", "projector_dropout", "multi_modal_projector_bias", "vision_feature_layer"],
-)
+@tower("llama4_vision_model")
 def llama4_vision(v: Config) -> Block:
     """A ViT with a class token behind the others, and a pixel-shuffling MLP (Llama4VisionModel)."""
     d, out = v.hidden_size, v.projector_output_dim
@@ -185,15 +155,7 @@ def llama4_vision(v: Config) -> Block:
     )
 
 
-@tower(
-    "mllama_vision_model",
-    names=dict(num_attention_heads="attention_heads"),
-    defaults=VIT
-    | dict(hidden_size=1280, num_hidden_layers=32, num_attention_heads=16, intermediate_size=5120)
-    | dict(image_size=448, patch_size=14)
-    | dict(num_global_layers=8, vision_output_dim=7680, max_num_tiles=4, supported_aspect_ratios=None),
-    unused=["intermediate_layers_indices"],  # which outputs are joined: their width is vision_output_dim
-)
+@tower("mllama_vision_model")
 def mllama_vision(v: Config) -> Block:
     """A ViT over tiles of an image, then gated layers over all tiles (MllamaVisionModel)."""
     d, tiles, tokens = v.hidden_size, v.max_num_tiles, patch_count(v) + 1
@@ -224,14 +186,8 @@ def mllama_vision(v: Config) -> Block:
 
 # -- Qwen and GLM: a merger follows, which is the projector's -----------------------------------------------------
 
-NAMES = dict(num_attention_heads="num_heads", num_hidden_layers="depth")
-VIDEO = dict(num_hidden_layers=32, num_attention_heads=16, in_channels=3, patch_size=14) | dict(
-    spatial_merge_size=2, temporal_patch_size=2
-)
-OLD = ["in_chans", "spatial_patch_size"]  # of the first releases
 
-
-@tower("qwen2_vl_vision", names=NAMES, defaults=VIDEO | dict(embed_dim=1280, hidden_size=3584, mlp_ratio=4), unused=OLD)
+@tower("qwen2_vl_vision")
 def qwen2_vision(v: Config) -> Block:
     """A ViT with rotary positions; hidden_size is the language model's (Qwen2-VL, 2409.12191)."""
     ignored(v, in_chans=v.in_channels)
@@ -248,12 +204,7 @@ def qwen2_merger(v: Config) -> Block:
     return merger(Norm(width=d, bias=True), d * square(v), v.hidden_size)
 
 
-@tower(
-    "qwen2_5_vl_vision",
-    names=NAMES,
-    defaults=VIDEO | dict(hidden_size=3584, intermediate_size=3420, out_hidden_size=3584),
-    unused=[*OLD, "window_size", "tokens_per_second", "fullatt_block_indexes"],
-)
+@tower("qwen2_5_vl_vision")
 def qwen2_5_vision(v: Config) -> Block:
     """Llama's layer with biases, most of them within windows (Qwen2.5-VL, 2502.13923)."""
     ignored(v, in_chans=v.in_channels)
@@ -266,22 +217,7 @@ def qwen2_5_merger(v: Config) -> Block:
     return merger(rms(v), v.hidden_size * square(v), v.out_hidden_size)
 
 
-QWEN3 = (
-    VIDEO
-    | dict(num_hidden_layers=27, hidden_size=1152, intermediate_size=4304, patch_size=16)
-    | dict(out_hidden_size=3584, num_position_embeddings=2304)
-)
-
-
-@tower("qwen3_vl_vision", "qwen3_vl_moe_vision", names=NAMES, defaults=QWEN3 | dict(deepstack_visual_indexes=None))
-@tower(
-    "qwen3_5_vision",
-    "qwen3_5_moe_vision",
-    "qwen4_exp_vision",
-    names=NAMES,
-    defaults=QWEN3,
-    unused=["deepstack_visual_indexes"],
-)
+@tower("qwen3_vl_vision", "qwen3_vl_moe_vision", "qwen3_5_vision", "qwen3_5_moe_vision", "qwen4_exp_vision")
 def qwen3_vision(v: Config) -> Block:
     """A ViT with learned and rotary positions (Qwen3VLVisionModel)."""
     return block(
@@ -310,14 +246,7 @@ def merger(norm: Norm, joined: int, d_out: int) -> Block:
     return block("projector", norm=norm, **two_layers(joined, joined, d_out))
 
 
-@tower(
-    "glm4v_vision",
-    "glm4v_moe_vision",
-    names=NAMES,
-    defaults=VIDEO
-    | dict(num_hidden_layers=24, hidden_size=1536, num_attention_heads=12, image_size=336, attention_bias=False)
-    | dict(out_hidden_size=4096, intermediate_size=13696),
-)
+@tower("glm4v_vision", "glm4v_moe_vision")
 def glm4v_vision(v: Config) -> Block:
     """Llama's layer with learned and rotary positions; intermediate_size is the merger's (Glm4vVisionModel)."""
     attn = mha(v, qkv_bias=v.attention_bias, out_bias=False)
@@ -346,14 +275,7 @@ def glm4v_merger(v: Config) -> Block:
 # -- InternVL ----------------------------------------------------------------------------------------------------
 
 
-@tower(
-    "internvl_vision",
-    defaults=dict(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096)
-    | dict(num_channels=3, image_size=448, patch_size=14, attention_bias=False, use_qk_norm=False)
-    | dict(norm_type="layer_norm", use_mask_token=False, use_absolute_position_embeddings=True)
-    | dict(use_mean_pooling=True),
-    unused=["layer_scale_init_value", "projection_dropout"],
-)
+@tower("internvl_vision")
 def internvl_vision(v: Config) -> Block:
     """A ViT with a class token and a learned scale behind each part (InternVLVisionModel)."""
     d, bias = v.hidden_size, v.attention_bias

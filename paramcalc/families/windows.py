@@ -18,19 +18,11 @@ from paramcalc.families.skeletons import (
     norms_after,
     pre_norm,
     rms,
-    sizes,
 )
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, block, stack
 
-WINDOW = dict(sliding_window=4096, layer_types=None)
 
-
-@family(
-    "cwm",
-    "CwmForCausalLM",
-    defaults=sizes(128256, 6144, 21504, 64, 48, 8, 128, sliding_window=8192, layer_types=None, mlp_bias=False),
-    nullable=["sliding_window", "num_key_value_heads", "head_dim"],
-)
+@family("cwm")
 def cwm(c: Config) -> Block:
     """Llama with full attention in every fourth layer from the first on (CwmForCausalLM)."""
     words = [SLIDING if i % 4 else FULL for i in range(c.num_hidden_layers)]
@@ -38,13 +30,7 @@ def cwm(c: Config) -> Block:
     return causal_lm(c, layers, norm=rms(c))
 
 
-@family(
-    "granite_swa",
-    "GraniteSWAForCausalLM",
-    defaults=sizes(100352, 2560, 8192, 24, 20, 4, sliding_window=128, layer_types=None, tie_word_embeddings=True)
-    | dict(attention_bias=False, mlp_bias=False),
-    nullable=["sliding_window", "num_key_value_heads"],
-)
+@family("granite_swa")
 def granite_swa(c: Config) -> Block:
     """Granite with a sink per head, full attention in every fourth layer from the first on (GraniteSWAForCausalLM)."""
     bias = c.attention_bias
@@ -57,14 +43,7 @@ def granite_swa(c: Config) -> Block:
     return causal_lm(c, windowed(c, layer, words), norm=rms(c))
 
 
-@family(
-    "smollm3",
-    "SmolLM3ForCausalLM",
-    defaults=sizes(128256, 2048, 11008, 36, 16, 4)
-    | dict(attention_bias=False, mlp_bias=False, use_sliding_window=False, sliding_window=None)
-    | dict(layer_types=None, no_rope_layers=None, no_rope_layer_interval=4, tie_word_embeddings=True),
-    nullable=["num_key_value_heads"],
-)
+@family("smollm3")
 def smollm3(c: Config) -> Block:
     """Llama; windows, if used, in the layers without rotary positions, every fourth (SmolLM3ForCausalLM)."""
     bias, window = c.attention_bias, c.sliding_window if c.use_sliding_window else None
@@ -76,12 +55,7 @@ def smollm3(c: Config) -> Block:
     return causal_lm(c, [layers[word] for word in words], norm=rms(c))
 
 
-@family(
-    "ministral",
-    "MinistralForCausalLM",
-    defaults=sizes(32000, 4096, 14336, 32, 32, 8) | WINDOW,
-    nullable=["sliding_window", "num_key_value_heads"],
-)
+@family("ministral")
 def ministral(c: Config) -> Block:
     """Mistral with a word for each layer's attention, by default sliding (MinistralForCausalLM)."""
     c.stated("head_dim")
@@ -90,12 +64,7 @@ def ministral(c: Config) -> Block:
     return causal_lm(c, layers, norm=rms(c))
 
 
-@family(
-    "vaultgemma",
-    "VaultGemmaForCausalLM",
-    defaults=sizes(256000, 2304, 9216, 26, 8, 4, 256, attention_bias=False, tie_word_embeddings=True) | WINDOW,
-    nullable=["sliding_window"],
-)
+@family("vaultgemma")
 def vaultgemma(c: Config) -> Block:
     """Gemma 2 without the norms after attention and FFN (VaultGemmaForCausalLM)."""
     bias = c.attention_bias
@@ -107,12 +76,7 @@ def vaultgemma(c: Config) -> Block:
     return causal_lm(c, layers, norm=rms(c))
 
 
-@family(
-    "olmo3",
-    "Olmo3ForCausalLM",
-    defaults=sizes(50304, 4096, 11008, 32, 32, attention_bias=False) | WINDOW,
-    nullable=["sliding_window"],
-)
+@family("olmo3")
 def olmo3(c: Config) -> Block:
     """OLMo 2 with full attention in every fourth layer (Olmo3ForCausalLM)."""
 
@@ -123,12 +87,7 @@ def olmo3(c: Config) -> Block:
     return causal_lm(c, windowed(c, layer, words), norm=rms(c))
 
 
-@family(
-    "exaone4",
-    "Exaone4ForCausalLM",
-    defaults=sizes(102400, 4096, 16384, 32, 32, 32, sliding_window_pattern=4) | WINDOW,
-    nullable=["sliding_window"],
-)
+@family("exaone4")
 def exaone4(c: Config) -> Block:
     """Norms after attention and FFN, QK norms; full attention in every fourth layer (Exaone4ForCausalLM)."""
 
@@ -139,9 +98,6 @@ def exaone4(c: Config) -> Block:
     period = 1 if unasked else c.sliding_window_pattern
     words = every(period, FULL, otherwise=SLIDING, layers=c.num_hidden_layers)
     return causal_lm(c, windowed(c, layer, words), norm=rms(c))
-
-
-COHERE2 = sizes(256000, 8192, 22528, 40, 64, attention_bias=False, tie_word_embeddings=True) | WINDOW
 
 
 def parallel(c: Config, default: list[str]) -> Block:
@@ -155,29 +111,19 @@ def parallel(c: Config, default: list[str]) -> Block:
     return causal_lm(c, layers, norm=rms(c))
 
 
-@family("cohere2", "Cohere2ForCausalLM", defaults=COHERE2 | dict(sliding_window_pattern=4), nullable=["sliding_window"])
+@family("cohere2")
 def cohere2(c: Config) -> Block:
     """Cohere without QK norms; full attention in every fourth layer (Cohere2ForCausalLM)."""
     return parallel(c, every(c.sliding_window_pattern, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
 
 
-@family(
-    "cohere_compass_text", "CohereCompassForCausalLM", defaults=COHERE2, nullable=["sliding_window"], unused=["pooling"]
-)
+@family("cohere_compass_text")
 def cohere_compass_text(c: Config) -> Block:
     """Cohere 2 with full attention in every layer unless layer_types says otherwise (CohereCompassForCausalLM)."""
     return parallel(c, [FULL] * c.num_hidden_layers)
 
 
-@family(
-    "modernbert-decoder",
-    "ModernBertDecoderForCausalLM",
-    defaults=dict(vocab_size=50368, hidden_size=768, intermediate_size=1152, num_hidden_layers=22)
-    | dict(num_attention_heads=12, norm_bias=False, attention_bias=False, mlp_bias=False, decoder_bias=True)
-    | dict(classifier_bias=False, local_attention=128, global_attn_every_n_layers=3, layer_types=None)
-    | dict(tie_word_embeddings=True),
-    unused=["classifier_activation"],
-)
+@family("modernbert-decoder")
 def modernbert_decoder(c: Config) -> Block:
     """ModernBERT that looks back only: no norm before the first attention (ModernBertDecoderForCausalLM)."""
     bias, norm, period = c.attention_bias, Norm(width=c.hidden_size, bias=c.norm_bias), c.global_attn_every_n_layers

@@ -8,7 +8,7 @@ from paramcalc.dims import named
 from paramcalc.families.mixers import mamba
 from paramcalc.families.patterns import mixers
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import LINEAR, causal_lm, glu, kv_heads, rms, sizes
+from paramcalc.families.skeletons import LINEAR, causal_lm, glu, kv_heads, rms
 from paramcalc.spec import Block, Component, Linear, Norm, block
 
 HYBRID = "hybrid"
@@ -43,14 +43,7 @@ def zamba_attention(c: Config, width: int, head_dim: int, inner: Component | Non
     )
 
 
-@family(
-    "zamba",
-    "ZambaForCausalLM",
-    names=dict(layer_types="layers_block_type", head_dim="attention_head_dim"),
-    defaults=sizes(32000, 3712, 14848, 76, 16, 16, attention_hidden_size=None, attn_layer_period=6)
-    | dict(attn_layer_offset=4, layer_types=None, n_mamba_heads=2, mamba_d_state=16, mamba_d_conv=4, mamba_expand=2)
-    | dict(mamba_dt_rank=None, mamba_conv_bias=True, mamba_proj_bias=False, tie_word_embeddings=True),
-)
+@family("zamba")
 def zamba(c: Config) -> Block:
     """Mamba layers, and one transformer block that every sixth of them runs first (ZambaForCausalLM)."""
     inner = c.mamba_expand * c.hidden_size
@@ -84,17 +77,7 @@ def doubled_heads(c: Config) -> int:
 ZAMBA2_PATTERN = [LINEAR, *([LINEAR] * 5 + [HYBRID]) * 7, *[LINEAR] * 4, HYBRID, *[LINEAR] * 3, HYBRID, LINEAR, LINEAR]
 
 
-@family(
-    "zamba2",
-    "Zamba2ForCausalLM",
-    names=dict(layer_types="layers_block_type", head_dim="attention_head_dim"),
-    defaults=sizes(32000, 2560, None, 54, 32, intermediate_size=None, attention_hidden_size=None, layer_types=None)
-    | dict(hybrid_layer_ids=None, num_mem_blocks=1, use_shared_attention_adapter=False, adapter_rank=128)
-    | dict(n_mamba_heads=8, mamba_d_state=64, mamba_d_conv=4, mamba_expand=2, mamba_ngroups=1)
-    | dict(add_bias_linear=False, tie_word_embeddings=True),
-    # What the class derives, or does not look at: its convolution has a bias, its MLP adapters, always.
-    unused=["mamba_headdim", "kv_channels", "num_query_groups", "use_conv_bias", "use_shared_mlp_adapter"],
-)
+@family("zamba2")
 def zamba2(c: Config) -> Block:
     """Mamba-2 layers, and transformer blocks that hybrid layers run in turn, adapted for each (Zamba2ForCausalLM)."""
     inner, heads = c.mamba_expand * c.hidden_size, c.n_mamba_heads
