@@ -62,6 +62,11 @@ def _is_path(text: str) -> bool:
         return False
 
 
+def exists(text: str) -> bool:
+    """Whether a text names a model that is there, as a file, a folder or a preset."""
+    return (_is_path(text) and os.path.lexists(text)) or text.lower() in presets.names()
+
+
 def read_preset(name: str) -> Document:
     """Read a preset that ships with paramcalc. Raises SourceError with the nearest names."""
     return Document(presets.fields(name), name.lower(), f"preset {name.lower()}")
