@@ -229,7 +229,7 @@ class Config:
             return None
         (first, value), *others = stated.items()
         for other, rival in others:
-            if rival != value:
+            if rival != value or type(rival) is not type(value):
                 raise self.error(
                     first, f"is {_shown(value)}, but {other!r} says {_shown(rival)}", hint="keep one of the two"
                 )
@@ -380,12 +380,8 @@ class Config:
         if value < least:
             raise self.error(name, f"must be at least {least}, not {value:,}")
         if value > most:
-            raise self.error(
-                name,
-                f"is {value:.3g}; more than {most:,} cannot be meant"
-                if value < 10**300
-                else f"is absurdly large; more than {most:,} cannot be meant",
-            )
+            shown = f"{value:,}" if value < 10**24 else "absurdly large"
+            raise self.error(name, f"is {shown}; more than {most:,} cannot be meant")
         return value
 
 

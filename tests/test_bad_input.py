@@ -234,8 +234,10 @@ def test_an_unreadable_file(run: Run, tmp_path: Path) -> None:
     assert "not allowed to read" in refused(run, str(path))
 
 
-def test_a_device_is_not_a_config(run: Run) -> None:
-    assert "is not a regular file" in refused(run, "/dev/null")
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs devices")
+@pytest.mark.parametrize(("device", "problem"), [("/dev/null", "is empty"), ("/dev/zero", "is larger than")])
+def test_a_device_is_read_as_far_as_a_config_can_be_long(run: Run, device: str, problem: str) -> None:
+    assert problem in refused(run, device)
 
 
 @pytest.mark.parametrize(
@@ -360,3 +362,84 @@ def test_a_narrow_encoding_escapes_what_it_lacks() -> None:
     )
     assert done.returncode == 0
     assert b"124,439,808" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name_is_not_the_current_directory(run: Run, name: str) -> None:
+    assert "an empty name is no model" in refused(run, name)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("1", "true"), ("1", "1.0"), ("[0]", "[false]"), ('{"a": 1}', '{"a": true}')]
+)
+def test_values_that_only_python_takes_for_equal_contradict_each_other(
+    run: Run, tmp_path: Path, first: str, second: str
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(f'{{"model_type": "llama", "x": {first}, "x": {second}}}')
+
+    assert f"says 'x' twice: {first} and {second}" in refused(run, str(path))
+
+
+def test_two_names_of_a_field_must_agree_in_kind_too(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path, {"model_type": "gpt2", "n_layer": 1, "num_hidden_layers": True})
+
+    assert "n_layer is 1, but 'num_hidden_layers' says True" in refused(run, path)
+
+
+def test_a_value_said_twice_alike_is_no_contradiction(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "gpt2", "x": {"a": 1, "b": 2}, "x": {"b": 2, "a": 1}, "dtype": "float32"}')
+
+    assert run("count", str(path))[0] == 0
+
+
+@pytest.mark.parametrize(("layers", "shown"), [(100_001, "100,001"), (10**15, "1,000,000,000,000,000")])
+def test_a_size_beyond_belief_is_shown_as_it_stands(run: Run, tmp_path: Path, layers: int, shown: str) -> None:
+    message = refused(run, write(tmp_path, LLAMA | {"num_hidden_layers": layers}))
+
+    assert f"num_hidden_layers is {shown}; more than 100,000 cannot be meant" in message
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+@pytest.mark.parametrize("name", ["loop", "loop.json"])
+def test_a_loop_of_links_is_said_to_be_one(run: Run, tmp_path: Path, name: str, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).symlink_to("other")
+    Path("other").symlink_to(name)
+
+    assert "Too many levels of symbolic links" in refused(run, name)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_a_link_to_nowhere_names_its_target(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.symlink_to("gone.json")
+
+    assert run("count", str(path)) == (
+        2,
+        "",
+        f"error: no such file: {path}\nhint: it is a symbolic link to gone.json, which is not there\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("config.json", "did you mean 'conf.json'?"),
+        ("settings.json", "give the path of a model's config.json, or a name that `paramcalc presets` lists"),
+        ("llama3-8b.yml", "did you mean 'llama3-8b'"),
+        ("nowhere/x.json", "there is no folder nowhere; nothing is downloaded"),
+        ("some-org/some-model", "there is no folder some-org; nothing is downloaded"),
+    ],
+)
+def test_a_file_that_is_not_there_gets_a_hint(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, hint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf.json").write_text("{}")
+    code, out, err = run("count", name)
+
+    assert (code, out) == (2, "")
+    assert err.splitlines()[0] == f"error: no such file: {name}"
+    assert err.splitlines()[1].startswith(f"hint: {hint}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -120,6 +122,33 @@ def test_every_way_to_give_a_model(run: Run, tmp_path: Path, monkeypatch: pytest
 
     assert (code, err) == (0, "")
     assert json.loads(out)["parameters"]["total"] == QWEN_TOTAL
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes with names")
+@pytest.mark.parametrize("text", [json.dumps(CONFIG), yaml.safe_dump(CONFIG)], ids=["json", "yaml"])
+@pytest.mark.parametrize("how", ["fifo", "/dev/stdin", "<(...)"])
+def test_pipes_are_read_like_files(tmp_path: Path, text: str, how: str) -> None:
+    (tmp_path / "text").write_text(text)
+    os.mkfifo(tmp_path / "fifo")
+    count = f"{sys.executable} -m paramcalc count --json"
+    script = {
+        "fifo": f"cat text > fifo & {count} fifo",
+        "/dev/stdin": f"cat text | {count} /dev/stdin",
+        "<(...)": f"{count} <(cat text)",
+    }
+    done = subprocess.run(["bash", "-c", script[how]], cwd=tmp_path, capture_output=True, check=True)
+
+    assert json.loads(done.stdout)["parameters"]["total"] == QWEN_TOTAL
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_a_file_in_the_hub_cache_is_called_after_its_model(run: Run, tmp_path: Path) -> None:
+    snapshot = tmp_path / "models--org--Some-7B" / "snapshots" / "0123abcd"
+    snapshot.mkdir(parents=True)
+    (tmp_path / "blob").write_text(json.dumps(CONFIG))
+    (snapshot / "config.json").symlink_to(tmp_path / "blob")
+
+    assert json.loads(run("count", str(snapshot), "--json")[1])["model"]["name"] == "Some-7B"
 
 
 def test_settings_replace_fields_under_either_name(run: Run) -> None:
