@@ -127,18 +127,32 @@ def test_fields_that_cannot_be(run: Run, tmp_path: Path, name: str) -> None:
     assert problem in refused(run, write(tmp_path, LLAMA | changes))
 
 
+SECTION_OF_EXPERTS = "a section (experts, top_k, d_ff, shared, every, first_dense)"
 OWN_FIELDS = {
-    "missing": ({"d_model": None}, "d_model"),
+    "missing": ({"d_model": None}, "d_model must be a whole number, not null"),
     "unknown": ({"d_modle": 5}, "d_modle is not a field of it"),
-    "zero": ({"n_heads": 0}, "n_heads"),
-    "text": ({"d_ff": "large"}, "d_ff"),
-    "fraction": ({"d_ff": 1.5}, "d_ff"),
+    "zero": ({"n_heads": 0}, "n_heads must be at least 1, not 0"),
+    "absurd": ({"n_layers": 100_001}, "n_layers is 100,001; more than 100,000 cannot be meant"),
+    "text": ({"d_ff": "large"}, "d_ff must be a whole number, not 'large'"),
+    "fraction": ({"d_ff": 1.5}, "d_ff must be a whole number, not 1.5"),
+    "word": ({"norm": "batch"}, "norm must be rms or layer, not 'batch'"),
+    "no word": ({"dtype": 16}, "dtype must be a word, not 16"),
+    "flag": ({"tie_embeddings": 1}, "tie_embeddings must be true or false, not 1"),
     "heads": ({"n_heads": 7}, "d_model (64) is not divisible by n_heads (7)"),
     "kv heads": ({"n_kv_heads": 3}, "n_heads (4) is not divisible by n_kv_heads (3)"),
     "depth": ({"layers": [{"repeat": 3}]}, "layers describes 3 layers, n_layers says 2"),
-    "top_k": ({"moe": {"experts": 2, "top_k": 3}}, "top_k (3) is more than experts (2)"),
-    "positions": ({"positions": "learned"}, "max_positions"),
-    "gated": ({"ffn": "gated", "d_ff": None}, "d_ff"),
+    "experts": ({"moe": 8}, f"moe must be {SECTION_OF_EXPERTS}, not 8"),
+    "shared": ({"moe": {"experts": 8, "top_k": 2, "shared": -1}}, "moe.shared must be at least 0, not -1"),
+    "top_k": ({"moe": {"experts": 2, "top_k": 3}}, "moe is impossible: top_k (3) is more than experts (2)"),
+    "bias": ({"bias": 5}, "bias must be true or false or a section (attention, ffn, head), not 5"),
+    "part of bias": ({"bias": {"ffn": 3}}, "bias.ffn must be true or false, not 3"),
+    "layers": ({"layers": {"n": 2}}, "layers must be a list of sections, each for one or several layers"),
+    "layer": ({"layers": [2]}, "layers[0] must be a section (repeat, n_heads, n_kv_heads, head_dim, d_ff, ffn, moe"),
+    "layer's experts": ({"layers": [{"moe": True}]}, f"layers[0].moe must be {SECTION_OF_EXPERTS} or false, not true"),
+    "layer's top_k": ({"layers": [{"moe": {"experts": 4}}]}, "layers[0].moe.top_k is required and missing"),
+    "positions": ({"positions": "learned"}, "positions: learned goes with max_positions"),
+    "gated": ({"ffn": "gated", "d_ff": None}, "d_ff is required for a gated ffn"),
+    "its dtype": ({"dtype": "float61"}, "unknown dtype 'float61' in "),
 }
 
 
@@ -147,6 +161,26 @@ def test_own_fields_that_cannot_be(run: Run, tmp_path: Path, name: str) -> None:
     changes, problem = OWN_FIELDS[name]
 
     assert problem in refused(run, write(tmp_path, SMALL | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"hidden_size": 64}, "paramcalc's own family calls it d_model"),
+        ({"num_hidden_layers": 64}, "paramcalc's own family calls it n_layers"),
+        ({"d_modle": 64}, "did you mean 'd_model'"),
+        ({"moe": {"experts": 8, "topk": 2}}, "did you mean 'top_k'?"),
+        ({"layers": [{"repeats": 2}]}, "did you mean 'repeat'?"),
+        ({"top_k": 2}, "did you mean 'moe.top_k'?"),
+        ({"quite_another": 2}, "`paramcalc schema model` lists every field"),
+    ],
+)
+def test_own_fields_that_are_not_known_get_a_hint(run: Run, tmp_path: Path, changes: dict[str, Any], hint: str) -> None:
+    code, out, err = run("count", write(tmp_path, SMALL | changes))
+
+    assert (code, out) == (2, "")
+    assert "is not a field of it" in err
+    assert err.splitlines()[1].startswith(f"hint: {hint}")
 
 
 def test_a_missing_required_field_is_named(run: Run, tmp_path: Path) -> None:
@@ -384,7 +418,7 @@ def test_values_that_only_python_takes_for_equal_contradict_each_other(
 def test_two_names_of_a_field_must_agree_in_kind_too(run: Run, tmp_path: Path) -> None:
     path = write(tmp_path, {"model_type": "gpt2", "n_layer": 1, "num_hidden_layers": True})
 
-    assert "n_layer is 1, but 'num_hidden_layers' says True" in refused(run, path)
+    assert "n_layer is 1, but 'num_hidden_layers' says true" in refused(run, path)
 
 
 def test_a_value_said_twice_alike_is_no_contradiction(run: Run, tmp_path: Path) -> None:
