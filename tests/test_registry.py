@@ -17,7 +17,7 @@ from paramcalc.config import Config
 from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
 from paramcalc.errors import ParamcalcError
 from paramcalc.families.registry import HEADS, Family, get, index, split_class
-from paramcalc.families.vision import TOWERS
+from paramcalc.families.towers import TOWERS
 from paramcalc.loading import load
 from tests.conftest import ROOT
 from tests.test_goldens import CASES, read

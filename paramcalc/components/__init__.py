@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from paramcalc.components.residual import GatedResidual, HyperConnection
     from paramcalc.components.shared import Adapters, Reused
     from paramcalc.components.sparse import CompressedAttention, Compressor, Indexer
-    from paramcalc.components.vision import LanguageModel, PatchEmbedding
+    from paramcalc.components.vision import Conv2d, LanguageModel, PatchEmbedding
 
 ROOMS = {
     "attention": (
@@ -54,7 +54,7 @@ ROOMS = {
     "residual": ("GatedResidual", "HyperConnection"),
     "shared": ("Adapters", "Reused"),
     "sparse": ("CompressedAttention", "Compressor", "Indexer"),
-    "vision": ("LanguageModel", "PatchEmbedding"),
+    "vision": ("Conv2d", "LanguageModel", "PatchEmbedding"),
 }
 _ROOM_OF = {name: room for room, names in ROOMS.items() for name in names}
 
@@ -63,6 +63,7 @@ __all__ = [
     "Attention",
     "CompressedAttention",
     "Compressor",
+    "Conv2d",
     "ConvolvedAttention",
     "ExpertAttention",
     "GatedDeltaNet",

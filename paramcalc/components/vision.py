@@ -29,6 +29,20 @@ class PatchEmbedding(Component):
             yield Weight("bias", (self.width,), kind="bias")
 
 
+class Conv2d(Component):
+    """A convolution over an image or a spectrogram: (channels_out, channels_in / groups, side, side) and a bias."""
+
+    channels: Size
+    kernel: Size
+    per_group: Size = 1
+    bias: bool = True
+
+    def tensors(self) -> Iterator[Weight]:
+        yield Weight("weight", (self.channels, self.per_group, self.kernel, self.kernel))
+        if self.bias:
+            yield Weight("bias", (self.channels,))
+
+
 class LanguageModel(Block):
     """A language model within a larger model: the owners of its ties are named from its own root."""
 

@@ -48,7 +48,7 @@ def text_model(
     return text.recipe(section), section.hidden_size
 
 
-def two_layers(d_in: int, d: int, *, bias: bool, norm: bool = False) -> Block:
+def two_matrices(d_in: int, d: int, *, bias: bool, norm: bool = False) -> Block:
     """A projector of two matrices, perhaps normalised."""
     return block(
         "projector",

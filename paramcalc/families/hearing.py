@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
-
 from paramcalc.config import Config
-from paramcalc.families.audio import AUDIO_NAMES, audio_tower, text_model, two_layers
+from paramcalc.families.audio import AUDIO_NAMES, audio_tower, text_model, two_matrices
+from paramcalc.families.audio_encoders import hears
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import only_text
+from paramcalc.families.seeing import Named, joined, only_text
 from paramcalc.families.skeletons import causal_lm, glu, gqa, rms, sizes
+from paramcalc.families.vision import two_layers
 from paramcalc.spec import Block, Component, Linear, Run, block
 
 # -- with the tower counted --------------------------------------------------------------------------------------
 
 
 @family("audioflamingo3", "musicflamingo")
-def audioflamingo3(c: Config) -> Block:
+def audioflamingo3(c: Config) -> Component:
     """Whisper's encoder, two matrices, and a language model (AudioFlamingo3ForConditionalGeneration)."""
     tower, audio = audio_tower(c, AUDIO_NAMES, "audioflamingo3_encoder", "musicflamingo_encoder")
     text, width = text_model(c, "qwen2", {}, tied=False)
-    projector = two_layers(audio.hidden_size, width, bias=c.projector_bias)
-    return block(audio_tower=tower, projector=projector, **text.parts())
+    projector = two_matrices(audio.hidden_size, width, bias=c.projector_bias)
+    return joined(text, audio_tower=tower, projector=projector)
 
 
 @family("qwen2_audio")
-def qwen2_audio(c: Config) -> Block:
+def qwen2_audio(c: Config) -> Component:
     """Whisper's encoder, one matrix, and Qwen2 (Qwen2AudioForConditionalGeneration)."""
     names = {value: key for key, value in AUDIO_NAMES.items()} | dict(hidden_size="d_model")
     tower, audio = audio_tower(c, names, "qwen2_audio_encoder")
     text, width = text_model(c, "qwen2", {}, tied=False)
     projector = Linear(d_in=audio.hidden_size, d_out=width, bias=True, category="projector")
-    return block(audio_tower=tower, projector=projector, **text.parts())
+    return joined(text, audio_tower=tower, projector=projector)
 
 
 VOXTRAL = dict(vocab_size=131072, hidden_size=3072, intermediate_size=8192) | dict(
@@ -40,12 +39,12 @@ VOXTRAL = dict(vocab_size=131072, hidden_size=3072, intermediate_size=8192) | di
 
 
 @family("voxtral")
-def voxtral(c: Config) -> Block:
+def voxtral(c: Config) -> Component:
     """Whisper's encoder, two matrices over groups of frames, and Llama (VoxtralForConditionalGeneration)."""
     tower, audio = audio_tower(c, AUDIO_NAMES, "voxtral_encoder")
     text, width = text_model(c, "llama", VOXTRAL, tied=False, completes=True)
-    projector = two_layers(audio.encoder_ffn_dim, width, bias=False)
-    return block(audio_tower=tower, projector=projector, **text.parts())
+    projector = two_matrices(audio.encoder_ffn_dim, width, bias=False)
+    return joined(text, audio_tower=tower, projector=projector)
 
 
 MOSS_AUDIO = dict(
@@ -57,51 +56,67 @@ MOSS_TEXT = dict(
 
 
 @family("moss_transcribe_diarize")
-def moss_transcribe_diarize(c: Config) -> Block:
+def moss_transcribe_diarize(c: Config) -> Component:
     """Whisper's encoder, a projector over merged frames, and Qwen3 (MossTranscribeDiarizeForConditionalGeneration)."""
     tower, audio = audio_tower(c, AUDIO_NAMES, "moss_transcribe_diarize_audio", **MOSS_AUDIO)
     text, width = text_model(c, "qwen3", MOSS_TEXT, tied=c.tie_word_embeddings)
-    projector = two_layers(audio.hidden_size * c.audio_merge_size, width, bias=c.projector_bias, norm=True)
-    return block(audio_tower=tower, projector=projector, **text.parts())
+    projector = two_matrices(audio.hidden_size * c.audio_merge_size, width, bias=c.projector_bias, norm=True)
+    return joined(text, audio_tower=tower, projector=projector)
+
+
+# -- with towers of their own ------------------------------------------------------------------------------------
+
+
+@family("glmasr")
+def glmasr(c: Config) -> Component:
+    """Whisper's layers with rotary positions, two layers over groups of frames, Llama (GlmAsr...Generation)."""
+    text = Named("llama", sizes(59264, 2048, 6144, 28, 16, 4))
+    return hears(
+        c,
+        text,
+        "glmasr_encoder",
+        lambda v, d: block("projector", **two_layers(v.intermediate_size, 2 * d, d)),
+        completes=True,
+    )
+
+
+@family("qwen3_asr")
+def qwen3_asr(c: Config) -> Component:
+    """A spectrogram encoder over chunks, two layers, Qwen3 (Qwen3ASRForConditionalGeneration)."""
+    text = Named("qwen3", sizes(151936, 2048, 6144, 28, 16, 8, 128))
+    return hears(
+        c,
+        text,
+        "qwen3_asr_encoder",
+        lambda v, _: block("projector", **two_layers(v.hidden_size, v.hidden_size, v.output_dim)),
+    )
+
+
+@family("omniasr")
+def omniasr(c: Config) -> Component:
+    """wav2vec 2.0, one layer, Llama (OmniASRForConditionalGeneration)."""
+    return hears(
+        c,
+        Named("llama", sizes(11984, 4096, 2816, 12, 8, 8)),
+        "omniasr_audio",
+        lambda v, d: Linear(d_in=v.hidden_size, d_out=d, bias=True, category="projector"),
+    )
+
+
+@family("voxtral_realtime")
+def voxtral_realtime(c: Config) -> Component:
+    """A causal spectrogram encoder, two layers over groups of frames, Mistral (VoxtralRealtime...Generation)."""
+    text = Named("voxtral_realtime_text", sizes(131072, 3072, 9216, 26, 32, 8, 128, sliding_window=8192))
+    return hears(
+        c,
+        text,
+        "voxtral_realtime_encoder",
+        lambda v, d: block("projector", **two_layers(v.hidden_size * c.downsample_factor, d, d, bias=False)),
+        completes=True,
+    )
 
 
 # -- the language model alone ------------------------------------------------------------------------------------
-
-
-class Heard(NamedTuple):
-    """A language model of which the towers are not counted."""
-
-    kind: str
-    sizes: Mapping[str, Any] = {}
-    completes: bool = False  # the class adds the sizes to a section that omits them
-    towers: tuple[str, ...] = ("audio_config",)
-
-
-GRANITE_TOWERS = ("encoder_config", "projector_config")
-
-
-@family("glmasr", language=Heard("llama", sizes(59264, 2048, 6144, 28, 16, 4), completes=True))
-@family("granite_speech", "granite_speech_plus", language=Heard("granite", towers=GRANITE_TOWERS))
-@family("omniasr", language=Heard("llama", sizes(11984, 4096, 2816, 12, 8, 8)))
-@family("qwen3_asr", language=Heard("qwen3", sizes(151936, 2048, 6144, 28, 16, 8, 128)))
-@family(
-    "vibevoice_asr",
-    language=Heard("qwen2", towers=("acoustic_tokenizer_encoder_config", "semantic_tokenizer_encoder_config")),
-)
-@family(
-    "voxtral_realtime",
-    language=Heard(
-        "voxtral_realtime_text",
-        sizes(131072, 3072, 9216, 26, 32, 8, 128, sliding_window=8192),
-        completes=True,
-    ),
-)
-@family("got_ocr2", language=Heard("qwen2", sizes(151860, 1024, 2816, 24, 16, 16), towers=("vision_config",)))
-def heard(c: Config) -> Component:
-    """A language model that hears or sees: it is counted, towers and projectors are not (GlmAsr...Generation)."""
-    kind, stated, completes, towers = c.language
-    only_text(c, *towers)
-    return text_model(c, kind, stated, tied=c.tie_word_embeddings, completes=completes)[0]
 
 
 @family("nemo_speechlm")

@@ -7,7 +7,8 @@ from paramcalc.config import Config
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import Named, composes
 from paramcalc.families.skeletons import ignored, layer_norm
-from paramcalc.families.vision import pair, plain, tower, two_layers
+from paramcalc.families.towers import tower
+from paramcalc.families.vision import pair, plain, two_layers
 from paramcalc.spec import Block, Component, Norm, Param, Run, block, stack
 
 

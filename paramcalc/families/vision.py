@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from paramcalc.components import Attention, Mlp
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config, Reading
 from paramcalc.dims import named
-from paramcalc.families.reading import entries, reading
 from paramcalc.families.skeletons import biased, glu, ignored, layer_norm, mha, mlp, pre_norm, rms
+from paramcalc.families.towers import tower, tower_in
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 
-TOWERS: dict[str, Callable[[Config], Block]] = {}
-INLINE: dict[str, dict[str, Any]] = {}
 # Those that a class may name freely: complete models, with no merger to follow.
 LONE = ("clip_vision_model", "idefics3_vision", "internvl_vision", "pixtral", "siglip_vision_model", "smolvlm_vision")
-
-
-def tower(*kinds: str, **inline: Any) -> Callable[[Callable[[Config], Block]], Callable[[Config], Block]]:
-    """Register a recipe for the towers of these types."""
-
-    def register(recipe: Callable[[Config], Block]) -> Callable[[Config], Block]:
-        TOWERS.update(dict.fromkeys(kinds, recipe))
-        INLINE.update(dict.fromkeys(kinds, inline) if inline else {})
-        return recipe
-
-    return register
 
 
 def vision(c: Config, kind: str, *, any_kind: bool = False, **sizes: Any) -> tuple[Block, Config]:
@@ -39,12 +25,7 @@ def vision(c: Config, kind: str, *, any_kind: bool = False, **sizes: Any) -> tup
     if any_kind:
         kind = c.section("vision_config", Reading(dict(model_type=kind))).model_type
         c.require(kind in LONE, f"vision_config is a {kind}, which cannot be counted", f"known: {', '.join(LONE)}")
-    recipe = TOWERS[kind]
-    read = reading(INLINE.get(kind) or entries(recipe.__module__)[kind])
-    if c.raw("vision_config") is None:
-        read = read._replace(defaults={**read.defaults, **sizes})
-    section = c.section("vision_config", read, family=kind)
-    return recipe(section), section
+    return tower_in(c, "vision_config", kind, sizes)
 
 
 # -- parts -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,128 @@
+"""Towers that hear: encoders of spectrograms and waveforms other than Whisper's, by the `model_type` of their section.
+
+Everything in them counts as `other`, norms too: a tower is counted as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from paramcalc.components import Attention, Conv2d
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.audio import text_model
+from paramcalc.families.seeing import Named, joined
+from paramcalc.families.skeletons import equal_heads, gqa, ignored, mha, mlp, pre_norm
+from paramcalc.families.towers import tower, tower_in
+from paramcalc.spec import Block, Component, Conv1d, Linear, Norm, Run, block, stack
+
+
+def hears(
+    c: Config,
+    text: Named,
+    kind: str,
+    projector: Callable[[Config, int], Component],
+    *,
+    section: str = "audio_config",
+    completes: bool = False,
+) -> Component:
+    """A tower of one kind, what the class puts behind it, and a language model of any.
+
+    `completes`: the class adds the sizes to a text_config that omits them.
+    """
+    tower, v = tower_in(c, section, kind, free=True)
+    language, width = text_model(c, text.kind, text.sizes, tied=c.tie_word_embeddings, completes=completes)
+    return joined(language, audio_tower=tower, projector=projector(v, width))
+
+
+def tower_norm(width: int, *, bias: bool = True) -> Norm:
+    """A norm that counts as the tower it is in."""
+    return Norm(width=width, bias=bias, category=None)
+
+
+def spectrogram(v: Config) -> dict[str, Component]:
+    """Whisper's two convolutions over mel channels."""
+    d = v.hidden_size
+    return {
+        "conv1": Conv1d(channels=d, kernel=3, per_group=v.num_mel_bins),
+        "conv2": Conv1d(channels=d, kernel=3, per_group=d),
+    }
+
+
+def keys_without_bias(v: Config) -> Attention:
+    """Whisper's attention: biases on all but the keys."""
+    attn: Attention = gqa(v, qkv_bias=True, out_bias=True).but(k_bias=False)
+    return attn
+
+
+@tower("glmasr_encoder")
+def glmasr_encoder(v: Config) -> Block:
+    """Whisper's layer with rotary positions (GlmAsrEncoder)."""
+    norm = tower_norm(v.hidden_size)
+    layer = pre_norm(norm, keys_without_bias(v), mlp(v, v.intermediate_size))
+    return block("other", **spectrogram(v), layers=stack("audio", Run(v.num_hidden_layers, layer)), norm=norm)
+
+
+@tower("voxtral_realtime_encoder")
+def voxtral_realtime_encoder(v: Config) -> Block:
+    """A causal spectrogram encoder of Llama's shape, with a few biases (VoxtralRealtimeEncoder)."""
+    ignored(v, num_key_value_heads=v.num_attention_heads)
+    d, hidden, norm = v.hidden_size, v.intermediate_size, tower_norm(v.hidden_size, bias=False)
+    up, down = Linear(d_in=d, d_out=hidden), Linear(d_in=hidden, d_out=d, bias=True)
+    layer = pre_norm(norm, keys_without_bias(v), block(gate_proj=up, up_proj=up, down_proj=down))
+    return block("other", **spectrogram(v), layers=stack("audio", Run(v.num_hidden_layers, layer)), norm=norm)
+
+
+def chunk_encoder(v: Config) -> dict[str, Component]:
+    """Three strided convolutions over a spectrogram, a projection of what is left of its channels, ViT's layers."""
+    d, c, norm = v.hidden_size, v.downsample_hidden_size, tower_norm(v.hidden_size)
+    left = v.num_mel_bins
+    for _ in range(3):
+        left = (left + 1) // 2
+    left = named("f", left, origin="num_mel_bins halved three times, rounded up")
+    again = Conv2d(channels=c, kernel=3, per_group=c)
+    layer = pre_norm(norm, mha(v), mlp(v, v.intermediate_size))
+    return dict(
+        conv1=Conv2d(channels=c, kernel=3),
+        conv2=again,
+        conv3=again,
+        conv_out=Linear(d_in=c * left, d_out=d),
+        layers=stack("audio", Run(v.num_hidden_layers, layer)),
+        norm=norm,
+    )
+
+
+@tower("qwen3_asr_encoder")
+def qwen3_asr_encoder(v: Config) -> Block:
+    """A spectrogram encoder over chunks (Qwen3ASREncoder); what follows is its projector's."""
+    return block("other", **chunk_encoder(v))
+
+
+@tower("omniasr_audio")
+def omniasr_audio(v: Config) -> Block:
+    """wav2vec 2.0 with norms in all its convolutions and before each part (2006.11477; OmniASRAudioModel)."""
+    d, norm = v.hidden_size, tower_norm(v.hidden_size)
+    equal_heads(v)
+    channels = [v.whole("conv_dim", size) for size in v.listed("conv_dim") or [512] * 7]
+    kernels = [v.whole("conv_kernel", size) for size in v.listed("conv_kernel") or [10, 3, 3, 3, 3, 2, 2]]
+    v.require(bool(channels), "conv_dim is empty")
+    v.require(len(channels) == len(kernels), "conv_dim and conv_kernel are not equally long")
+    convolutions = {
+        f"conv{i}": block(
+            conv=Conv1d(channels=n, kernel=kernel, per_group=before, bias=v.conv_bias), norm=tower_norm(n)
+        )
+        for i, (before, n, kernel) in enumerate(zip([1, *channels], channels, kernels, strict=False))
+    }
+    groups = v.num_conv_pos_embedding_groups
+    v.require(d % groups == 0, f"hidden_size ({d}) is not divisible by num_conv_pos_embedding_groups ({groups})")
+    per_group = named("d_g", d // groups, origin="d / num_conv_pos_embedding_groups")
+    layer = pre_norm(norm, mha(v), mlp(v, v.intermediate_size))
+    return block(
+        "other",
+        **convolutions,
+        conv_norm=tower_norm(channels[-1]),
+        conv_proj=Linear(d_in=channels[-1], d_out=d, bias=True),
+        positions=Conv1d(channels=d, kernel=v.num_conv_pos_embeddings, per_group=per_group),
+        layers=stack("audio", Run(v.num_hidden_layers, layer)),
+        norm=norm,
+    )

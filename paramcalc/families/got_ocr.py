@@ -1,0 +1,59 @@
+"""GOT-OCR 2: Segment Anything's tower, convolutions that shrink the image, and a small language model."""
+
+from __future__ import annotations
+
+from paramcalc.components import Conv2d
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.audio import text_model
+from paramcalc.families.registry import family
+from paramcalc.families.seeing import joined
+from paramcalc.families.skeletons import equal_heads, layer_norm, mha, mlp, pre_norm, sizes
+from paramcalc.families.towers import tower, tower_in
+from paramcalc.families.vision import patches
+from paramcalc.spec import Block, Component, Linear, Norm, Param, block, stack
+
+
+@tower("got_ocr2_vision")
+def got_ocr2_vision(v: Config) -> Block:
+    """ViTDet: windows in most layers, positions added to their scores, a neck (Segment Anything, 2304.02643)."""
+    d, out = v.hidden_size, v.output_channels
+    side = named("side", v.image_size // v.patch_size, origin="image_size / patch_size")
+
+    def layer(reach: int) -> Block:
+        distances = Param(shape=(2 * reach - 1, equal_heads(v)))
+        seen = block(height=distances, width=distances) if v.use_rel_pos else None
+        return pre_norm(layer_norm(v), mha(v, qkv_bias=v.qkv_bias).but(inner=seen), mlp(v, v.intermediate_size))
+
+    stated = v.raw("global_attn_indexes") is not None
+    everywhere = v.numbers("global_attn_indexes") if stated else [2, 5, 8, 11]
+    windowed, whole = layer(v.window_size or side), layer(side)
+    norm = Norm(width=out, bias=True)
+    return block(
+        "vision",
+        patches=patches(v),
+        positions=Param(shape=(side, side, d)) if v.use_abs_pos else None,
+        layers=stack("vision", [whole if i in everywhere else windowed for i in range(v.num_hidden_layers)]),
+        neck=block(
+            conv_1=Conv2d(channels=out, kernel=1, per_group=d, bias=False),
+            norm_1=norm,
+            conv_2=Conv2d(channels=out, kernel=3, per_group=out, bias=False),
+            norm_2=norm,
+        ),
+    )
+
+
+@family("got_ocr2")
+def got_ocr2(c: Config) -> Component:
+    """Segment Anything's tower, two convolutions and a layer, Qwen2 (GOT-OCR 2, 2409.01704)."""
+    seen, v = tower_in(c, "vision_config", "got_ocr2_vision")
+    text = sizes(151860, 1024, 2816, 24, 16, 16)
+    language, d = text_model(c, "qwen2", text, tied=c.tie_word_embeddings)
+    out = v.output_channels
+    projector = block(
+        "projector",
+        conv_1=Conv2d(channels=2 * out, kernel=3, per_group=out, bias=False),
+        conv_2=Conv2d(channels=d, kernel=3, per_group=2 * out, bias=False),
+        proj=Linear(d_in=d, d_out=d, bias=True),
+    )
+    return joined(language, vision_tower=seen, projector=projector)

@@ -1,0 +1,78 @@
+"""Granite Speech: a conformer, a Q-Former over windows of its output, and Granite."""
+
+from __future__ import annotations
+
+from paramcalc.components import Attention
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.audio import text_model
+from paramcalc.families.audio_encoders import tower_norm
+from paramcalc.families.registry import family
+from paramcalc.families.seeing import joined
+from paramcalc.families.skeletons import equal_heads, layer_norm, mha, mlp
+from paramcalc.families.towers import tower, tower_in
+from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Param, Run, block, stack
+
+
+def batch_norm(width: int) -> Block:
+    """BatchNorm1d: scale and bias, and as buffers the running mean and variance and one counter."""
+    statistic = Param(shape=(width,), buffer=True)
+    return block(norm=tower_norm(width), mean=statistic, variance=statistic, batches=Param(shape=(1,), buffer=True))
+
+
+@tower("granite_speech_encoder", "granite_speech_plus_encoder")
+def conformer(v: Config) -> Block:
+    """Two half FFNs around attention and a convolution (Conformer, 2005.08100; GraniteSpeechCTCEncoder)."""
+    d, norm = v.hidden_size, tower_norm(v.hidden_size)
+    heads, head_dim, inner = v.num_attention_heads, v.dim_head or equal_heads(v), d * v.conv_expansion_factor
+    attn = Attention(width=d, heads=heads, kv_heads=heads, head_dim=head_dim, out_bias=True)
+    distances = Embedding(rows=2 * v.max_pos_emb + 1, width=head_dim)
+    convolution = block(
+        norm=norm,
+        up_conv=Conv1d(channels=2 * inner, kernel=1, per_group=d),
+        depth_conv=Conv1d(channels=inner, kernel=v.conv_kernel_size, bias=False),
+        batch_norm=batch_norm(inner),
+        down_conv=Conv1d(channels=d, kernel=1, per_group=inner),
+    )
+    ffn = block(norm=norm, ffn=mlp(v, d * v.feedforward_mult))
+    layer = block(ffn_1=ffn, attn_norm=norm, attn=attn, distances=distances, conv=convolution, ffn_2=ffn, norm=norm)
+    return block(
+        "other",
+        input=Linear(d_in=v.num_mel_bins, d_out=d, bias=True),
+        layers=stack("audio", Run(v.num_hidden_layers, layer)),
+        out=Linear(d_in=d, d_out=v.output_dim, bias=True),
+        out_mid=Linear(d_in=v.output_dim, d_out=d, bias=True),
+    )
+
+
+@tower("blip_2_qformer")
+def qformer(v: Config) -> Block:
+    """BERT's layers over learned queries, some of which look at a tower's output (BLIP-2, 2301.12597)."""
+    norm, attn, ffn = layer_norm(v), mha(v), mlp(v, v.intermediate_size)
+    cross = mha(v, source="cross").but(kv_width=v.encoder_hidden_size)
+    text = {"text_ffn": ffn, "text_ffn_norm": norm} if v.use_qformer_text_input else {}
+
+    def layer(*, looks: bool) -> Block:
+        looking = {"cross_attn": cross, "cross_attn_norm": norm} if looks else {}
+        return block(attn=attn, attn_norm=norm, **looking, **text, ffn=ffn, ffn_norm=norm)
+
+    plain, every = layer(looks=False), v.cross_attention_frequency
+    looking = layer(looks=True)
+    layers = [plain if i % every else looking for i in range(v.num_hidden_layers)]
+    return block("projector", norm=norm, layers=stack("projector", layers))
+
+
+@family("granite_speech", "granite_speech_plus")
+def granite_speech(c: Config) -> Component:
+    """A conformer, a Q-Former, Granite (Granite Speech, 2505.08699; GraniteSpeechForConditionalGeneration)."""
+    heard, _ = tower_in(c, "encoder_config", f"{c.family}_encoder")
+    former, q = tower_in(c, "projector_config", "blip_2_qformer", free=True)
+    language, width = text_model(c, "granite", {}, tied=c.tie_word_embeddings)
+    queries = named("queries", c.window_size // c.downsample_rate, origin="window_size / downsample_rate")
+    projector = block(
+        "projector",
+        queries=Param(shape=(1, queries, q.hidden_size)),
+        qformer=former,
+        proj=Linear(d_in=q.hidden_size, d_out=width, bias=True),
+    )
+    return joined(language, audio_tower=heard, projector=projector)

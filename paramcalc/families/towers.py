@@ -1,0 +1,43 @@
+"""The register of towers: what sees or hears inside a larger model, by the `model_type` of its own section."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from paramcalc.config import Config
+from paramcalc.families.reading import entries, reading
+from paramcalc.spec import Block
+
+Recipe = Callable[[Config], Block]
+
+TOWERS: dict[str, Recipe] = {}  # filled by @tower when a module of recipes is imported
+
+
+def tower(*kinds: str) -> Callable[[Recipe], Recipe]:
+    """Register a recipe for the towers of these types; how their sections are read is in `readings/`."""
+
+    def register(recipe: Recipe) -> Recipe:
+        TOWERS.update(dict.fromkeys(kinds, recipe))
+        return recipe
+
+    return register
+
+
+def tower_in(
+    c: Config, section: str, kind: str, sizes: Mapping[str, Any] | None = None, *, free: bool = False
+) -> tuple[Block, Config]:
+    """The tower in a section of the config, and the view of that section.
+
+    `sizes`: what the class passes where there is no such section at all. Where the class builds whatever the section
+    names (`free`), another model_type than `kind` is an error; elsewhere it is not looked at.
+    """
+    recipe = TOWERS[kind]
+    read = reading(entries(recipe.__module__)[kind])
+    if c.raw(section) is None:
+        read = read._replace(defaults={**read.defaults, **(sizes or {})})
+    view = c.section(section, read, family=kind)
+    if free:
+        stated = view.raw("model_type") or kind
+        c.require(stated == kind, f"{section} is a {stated}", f"only a {kind} can be counted there")
+    return recipe(view), view
