@@ -41,14 +41,33 @@ Kind = Literal["matrix", "bias", "embedding", "norm", "conv", "param"]
 Side = Literal["column", "row", "vocab"]
 
 
+# What is dealt out: query heads, which must divide evenly, key/value heads, which devices may hold copies of, and what
+# may leave the last device a smaller share.
+Unit = Literal["heads", "kv_heads", "channels", "vocabulary"]
+
+
 class Split(NamedTuple):
     """How tensor parallelism divides a tensor: along which side, and into how many shares at most.
 
-    Beyond `units` (heads, key/value heads) devices hold copies. Megatron-LM (1909.08053), section 3.
+    Beyond `units` (heads, key/value heads) devices hold copies. `fused` rows of the side are dealt out in `fused_units`
+    of their own (the few groups beside many heads in Mamba-2's projection). Megatron-LM (1909.08053), section 3.
     """
 
     side: Side
     units: int
+    of: Unit = "channels"
+    fused: int = 0
+    fused_units: int = 1
+
+
+def by_vocabulary(rows: int) -> Split:
+    """An output matrix divided by the tokens it scores."""
+    return Split("vocab", rows, "vocabulary")
+
+
+def by_heads(side: Side, heads: int, *, fused: int = 0, groups: int = 1) -> Split:
+    """Divided into whole heads; `fused` rows in the same matrix into whole groups."""
+    return Split(side, heads, "heads", fused, groups)
 
 
 class Weight(NamedTuple):
@@ -202,10 +221,12 @@ class Embedding(Component):
     rows: Size
     width: Size
     tied_to: str | None = None
+    divided: bool = True  # by rows, as a vocabulary; tables of positions are held whole
 
     def tensors(self) -> Iterator[Weight]:
         if self.tied_to is None:
-            yield Weight("weight", (self.rows, self.width), kind="embedding")
+            split = by_vocabulary(self.rows) if self.divided else None
+            yield Weight("weight", (self.rows, self.width), kind="embedding", split=split)
 
     def ties(self) -> Iterator[Tie]:
         if self.tied_to is not None:
@@ -220,12 +241,14 @@ class Norm(Component):
     scale: bool = True
     bias: bool = False
     count: Size = 1  # one per head where each has weights of its own (StableLM's QK norms)
+    split: Split | None = None  # only where a mixer's heads are normalised together (Mamba-2)
 
     def tensors(self) -> Iterator[Weight]:
+        one = Weight("weight", (self.width,), copies=self.count, active=self.count, kind="norm", split=self.split)
         if self.scale:
-            yield Weight("weight", (self.width,), copies=self.count, active=self.count, kind="norm")
+            yield one
         if self.bias:
-            yield Weight("bias", (self.width,), copies=self.count, active=self.count, kind="norm")
+            yield one._replace(name="bias")
 
 
 class Conv1d(Component):
@@ -235,11 +258,12 @@ class Conv1d(Component):
     kernel: Size
     per_group: int = 1  # input channels each output channel sees; 1 is depthwise
     bias: bool = True
+    split: Split | None = None
 
     def tensors(self) -> Iterator[Weight]:
-        yield Weight("weight", (self.channels, self.per_group, self.kernel), kind="conv")
+        yield Weight("weight", (self.channels, self.per_group, self.kernel), kind="conv", split=self.split)
         if self.bias:
-            yield Weight("bias", (self.channels,), kind="bias")
+            yield Weight("bias", (self.channels,), kind="bias", split=self.split)
 
 
 class Param(Component):
@@ -247,9 +271,10 @@ class Param(Component):
 
     shape: tuple[Size, ...]
     buffer: bool = False
+    split: Split | None = None
 
     def tensors(self) -> Iterator[Weight]:
-        yield Weight("value", self.shape, role="buffer" if self.buffer else "parameter")
+        yield Weight("value", self.shape, role="buffer" if self.buffer else "parameter", split=self.split)
 
 
 # -- containers --------------------------------------------------------------------------------------------------
@@ -314,9 +339,10 @@ class Stack(Component):
 
     role: str
     runs: tuple[Run, ...]
+    first: int = 0  # number of its first layer; not 0 where it is a part of a stack
 
     def children(self) -> Iterator[Part]:
-        start = 0
+        start = self.first
         for run in self.runs:
             last = start + run.repeat - 1
             yield Part(str(start) if run.repeat == 1 else f"{start}-{last}", run.layer, run.repeat, run.repeat)
@@ -340,7 +366,7 @@ class Stack(Component):
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         category = claimed(outer, self.category)
         tied = {id(layer): ties for _, layer, _ in self.kinds() if (ties := list(layer.all_ties("", category)))}
-        start = 0
+        start = self.first
         for run in self.runs if tied else ():  # each layer has ties of its own
             for i in range(start, start + run.repeat):
                 yield from (tie._replace(name=f"{prefix}{i}.{tie.name}") for tie in tied.get(id(run.layer), ()))

@@ -8,7 +8,7 @@ from typing import Literal
 from paramcalc.components.ffn import Experts, Router, grouped
 from paramcalc.dims import Size
 from paramcalc.kept import Kept, Span
-from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, block
+from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Split, block, by_heads
 
 Kind = Literal["self", "cross"]
 # Whose keys and values: the layer's own; its own keys that are its values too (Gemma 4); an earlier layer's (Gemma 3n).
@@ -56,21 +56,27 @@ class Attention(Component):
         d_v = self.head_dim if self.value_dim is None else self.value_dim
         d_kv = self.kv_width or d
         has_keys, has_values = self.keys != "borrowed", self.keys == "own"
+        column, shared = by_heads("column", self.heads), Split("column", self.kv_heads, "kv_heads")
         parts: dict[str, Component | None] = {
-            "q_proj": Linear(d_in=d, d_out=q, bias=self.q_bias),
-            "k_proj": Linear(d_in=d_kv, d_out=kv, bias=self.k_bias) if has_keys else None,
-            "v_proj": Linear(d_in=self.value_in or d_kv, d_out=self.kv_heads * d_v, bias=self.v_bias)
+            "q_proj": Linear(d_in=d, d_out=q, bias=self.q_bias, split=column),
+            "k_proj": Linear(d_in=d_kv, d_out=kv, bias=self.k_bias, split=shared) if has_keys else None,
+            "v_proj": Linear(d_in=self.value_in or d_kv, d_out=self.kv_heads * d_v, bias=self.v_bias, split=shared)
             if has_values
             else None,
             "q_norm": self.q_norm,
             "k_norm": self.k_norm,
             "indexer": self.indexer,
             "position_bias": Param(shape=(self.position_buckets, self.heads)) if self.position_buckets else None,
-            "sinks": Param(shape=(self.heads,)) if self.sinks else None,
+            "sinks": Param(shape=(self.heads,), split=column) if self.sinks else None,
             "inner": self.inner,
             "o_proj": None
             if self.joined
-            else Linear(d_in=self.out_in or self.heads * d_v, d_out=self.out_width or d, bias=self.out_bias),
+            else Linear(
+                d_in=self.out_in or self.heads * d_v,
+                d_out=self.out_width or d,
+                bias=self.out_bias,
+                split=by_heads("row", self.heads),
+            ),
         }
         return {name: part for name, part in parts.items() if part is not None}
 
@@ -108,9 +114,9 @@ class HashedAttention(Component):
     def parts(self) -> Mapping[str, Component]:
         d, q = self.width, self.heads * self.head_dim
         return {
-            "qk_proj": Linear(d_in=d, d_out=q),
-            "v_proj": Linear(d_in=d, d_out=q),
-            "o_proj": Linear(d_in=q, d_out=d),
+            "qk_proj": Linear(d_in=d, d_out=q, split=by_heads("column", self.heads)),
+            "v_proj": Linear(d_in=d, d_out=q, split=by_heads("column", self.heads)),
+            "o_proj": Linear(d_in=q, d_out=d, split=by_heads("row", self.heads)),
         }
 
     def label(self) -> str:
@@ -155,8 +161,9 @@ class ExpertAttention(Component):
 
     def parts(self) -> Mapping[str, Component]:
         d, kv = self.width, self.kv_heads * self.head_dim
-        key = Linear(d_in=d, d_out=kv, category="attention")
-        expert = block(q_proj=Linear(d_in=d, d_out=kv), o_proj=Linear(d_in=kv, d_out=d))
+        column, row = Split("column", self.kv_heads, "kv_heads"), Split("row", self.kv_heads, "kv_heads")
+        key = Linear(d_in=d, d_out=kv, category="attention", split=column)
+        expert = block(q_proj=Linear(d_in=d, d_out=kv, split=column), o_proj=Linear(d_in=kv, d_out=d, split=row))
         return {
             "router": Router(width=d, experts=self.experts),
             "experts": Experts(expert=expert, count=self.experts, top_k=self.top_k),
@@ -188,16 +195,18 @@ class ConvolvedAttention(Component):
 
     def parts(self) -> Mapping[str, Component]:
         d, q, kv = self.width, self.heads * self.head_dim, self.kv_heads * self.head_dim
-        half = Linear(d_in=d, d_out=kv // 2, bias=self.bias)
+        shared = Split("column", self.kv_heads, "kv_heads")
+        half = Linear(d_in=d, d_out=kv // 2, bias=self.bias, split=shared)
+        both = by_heads("column", self.heads, fused=kv, groups=self.kv_heads)
         return {
-            "q_proj": Linear(d_in=d, d_out=q, bias=self.bias),
-            "k_proj": Linear(d_in=d, d_out=kv, bias=self.bias),
+            "q_proj": Linear(d_in=d, d_out=q, bias=self.bias, split=by_heads("column", self.heads)),
+            "k_proj": Linear(d_in=d, d_out=kv, bias=self.bias, split=shared),
             "v_proj": half,
             "late_v_proj": half,
-            "depthwise_conv": Conv1d(channels=q + kv, kernel=self.kernels[0]),
-            "head_conv": Conv1d(channels=q + kv, kernel=self.kernels[1], per_group=self.head_dim),
+            "depthwise_conv": Conv1d(channels=q + kv, kernel=self.kernels[0], split=both),
+            "head_conv": Conv1d(channels=q + kv, kernel=self.kernels[1], per_group=self.head_dim, split=both),
             "temperature": Param(shape=(self.kv_heads,), category="norm"),
-            "o_proj": Linear(d_in=q, d_out=d, bias=self.bias),
+            "o_proj": Linear(d_in=q, d_out=d, bias=self.bias, split=by_heads("row", self.heads)),
         }
 
     def label(self) -> str:
@@ -231,15 +240,16 @@ class LatentAttention(Component):
 
     def parts(self) -> Mapping[str, Component]:
         d, h, q = self.width, self.heads, self.heads * (self.query_dim or self.nope_dim + self.rope_dim)
+        column = by_heads("column", h)
         queries: dict[str, Component] = (
-            {"q_proj": Linear(d_in=d, d_out=q)}
+            {"q_proj": Linear(d_in=d, d_out=q, split=column)}
             if self.q_rank is None
             else {
                 "q_a_proj": Linear(d_in=d, d_out=self.q_rank, bias=self.bias),
                 "q_a_norm": Norm(width=self.q_rank),
-                "q_b_proj": Linear(d_in=2 * self.q_rank, d_out=q + self.query_gate)
+                "q_b_proj": Linear(d_in=2 * self.q_rank, d_out=q + self.query_gate, split=column)
                 if self.query_gate
-                else Linear(d_in=self.q_rank, d_out=q),
+                else Linear(d_in=self.q_rank, d_out=q, split=column),
             }
         )
         parts: dict[str, Component | None] = {
@@ -248,10 +258,10 @@ class LatentAttention(Component):
             "kv_a_proj": Linear(d_in=d, d_out=self.kv_rank + self.rope_dim, bias=self.bias),
             "kv_a_norm": Norm(width=self.kv_rank),
             "rope_norm": Norm(width=self.rope_dim) if self.rope_norm else None,
-            "kv_b_proj": Linear(d_in=self.kv_rank, d_out=h * (self.nope_dim + self.value_dim)),
-            "sinks": Param(shape=(h,)) if self.sinks else None,
+            "kv_b_proj": Linear(d_in=self.kv_rank, d_out=h * (self.nope_dim + self.value_dim), split=column),
+            "sinks": Param(shape=(h,), split=column) if self.sinks else None,
             "inner": self.inner,
-            "o_proj": Linear(d_in=h * self.value_dim, d_out=d, bias=self.bias),
+            "o_proj": Linear(d_in=h * self.value_dim, d_out=d, bias=self.bias, split=by_heads("row", h)),
         }
         return {name: part for name, part in parts.items() if part is not None}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
-from paramcalc.spec import Category, Component, Linear, Param, Part
+from paramcalc.spec import Category, Component, Linear, Param, Part, Split
 
 
 class Mlp(Component):
@@ -25,22 +25,23 @@ class Mlp(Component):
     fused: bool = False  # gate and up are one matrix, which is tied or adapted as a whole (Zamba2)
 
     def parts(self) -> Mapping[str, Component]:
-        up = grouped(self.width, self.hidden, groups=self.groups[0], bias=self.bias)
+        column, row = Split("column", self.hidden), Split("row", self.hidden)
+        up = grouped(self.width, self.hidden, groups=self.groups[0], bias=self.bias, split=column)
         gate: dict[str, Component] = {"gate_proj": up} if self.gated else {}
         if self.fused:
-            gate, up = {}, grouped(self.width, 2 * self.hidden, groups=self.groups[0], bias=self.bias)
+            gate, up = {}, grouped(self.width, 2 * self.hidden, groups=self.groups[0], bias=self.bias, split=column)
         inner = {} if self.inner is None else {"inner": self.inner}
         bias = self.bias if self.down_bias is None else self.down_bias
-        down = grouped(self.hidden, self.width, groups=self.groups[1], bias=bias)
+        down = grouped(self.hidden, self.width, groups=self.groups[1], bias=bias, split=row)
         return gate | {"gate_up_proj" if self.fused else "up_proj": up} | inner | {"down_proj": down}
 
     def label(self) -> str:
         return "ffn"
 
 
-def grouped(d_in: int, d_out: int, *, groups: int, bias: bool) -> Linear:
+def grouped(d_in: int, d_out: int, *, groups: int, bias: bool, split: Split | None = None) -> Linear:
     """A matrix whose outputs each see one of `groups` equal groups of the inputs."""
-    return Linear(d_in=d_in if groups == 1 else d_in // groups, d_out=d_out, bias=bias)
+    return Linear(d_in=d_in if groups == 1 else d_in // groups, d_out=d_out, bias=bias, split=split)
 
 
 class Experts(Component):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paramcalc.dims import Size
-from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param
+from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Split, by_heads
 
 
 class GatedDeltaNet(Component):
@@ -31,19 +31,21 @@ class GatedDeltaNet(Component):
 
     def parts(self) -> Mapping[str, Component]:
         keys, values = self.key_heads * self.key_dim, self.value_heads * self.value_dim
-        per_head = Linear(d_in=self.width, d_out=self.value_heads)
+        by_key, by_value = by_heads("column", self.key_heads), by_heads("column", self.value_heads)
+        both = by_heads("column", self.value_heads, fused=2 * keys, groups=self.key_heads)
+        per_head = Linear(d_in=self.width, d_out=self.value_heads, split=by_value)
         return {
-            "q_proj": Linear(d_in=self.width, d_out=keys),
-            "k_proj": Linear(d_in=self.width, d_out=keys),
-            "v_proj": Linear(d_in=self.width, d_out=values),
-            "conv1d": Conv1d(channels=2 * keys + values, kernel=self.kernel, bias=False),
+            "q_proj": Linear(d_in=self.width, d_out=keys, split=by_key),
+            "k_proj": Linear(d_in=self.width, d_out=keys, split=by_key),
+            "v_proj": Linear(d_in=self.width, d_out=values, split=by_value),
+            "conv1d": Conv1d(channels=2 * keys + values, kernel=self.kernel, bias=False, split=both),
             "a_proj": per_head,
             "b_proj": per_head,
-            "A_log": Param(shape=(self.value_heads,)),
-            "dt_bias": Param(shape=(self.value_heads,)),
-            "gate_proj": Linear(d_in=self.width, d_out=values),
+            "A_log": Param(shape=(self.value_heads,), split=by_value),
+            "dt_bias": Param(shape=(self.value_heads,), split=by_value),
+            "gate_proj": Linear(d_in=self.width, d_out=values, split=by_value),
             "norm": Norm(width=self.value_dim),
-            "o_proj": Linear(d_in=values, d_out=self.width),
+            "o_proj": Linear(d_in=values, d_out=self.width, split=by_heads("row", self.value_heads)),
         }
 
     def label(self) -> str:
@@ -67,29 +69,30 @@ class KimiDeltaAttention(Component):
     gate_rank: Size | None = None  # None: both gates are projected directly (Ling)
 
     def parts(self) -> Mapping[str, Component]:
-        d, inner = self.width, self.heads * self.head_dim
-        projection = Linear(d_in=d, d_out=inner)
+        d, inner, column = self.width, self.heads * self.head_dim, by_heads("column", self.heads)
+        projection = Linear(d_in=d, d_out=inner, split=column)
         return {
             "q_proj": projection,
             "k_proj": projection,
             "v_proj": projection,
-            "conv1d": Conv1d(channels=3 * inner, kernel=self.kernel, bias=False),
+            "conv1d": Conv1d(channels=3 * inner, kernel=self.kernel, bias=False, split=column),
             **self.gate("forget", inner),
-            "A_log": Param(shape=(self.heads,)),
-            "dt_bias": Param(shape=(inner,)),
-            "b_proj": Linear(d_in=d, d_out=self.heads),
+            "A_log": Param(shape=(self.heads,), split=column),
+            "dt_bias": Param(shape=(inner,), split=column),
+            "b_proj": Linear(d_in=d, d_out=self.heads, split=column),
             **self.gate("output", inner),
             "norm": Norm(width=self.head_dim),
-            "o_proj": Linear(d_in=inner, d_out=d),
+            "o_proj": Linear(d_in=inner, d_out=d, split=by_heads("row", self.heads)),
         }
 
     def gate(self, name: str, inner: int) -> dict[str, Component]:
         """One matrix for a gate, or two that meet in the bottleneck."""
+        column = by_heads("column", self.heads)
         if self.gate_rank is None:
-            return {f"{name}_proj": Linear(d_in=self.width, d_out=inner)}
+            return {f"{name}_proj": Linear(d_in=self.width, d_out=inner, split=column)}
         return {
             f"{name}_a_proj": Linear(d_in=self.width, d_out=self.gate_rank),
-            f"{name}_b_proj": Linear(d_in=self.gate_rank, d_out=inner),
+            f"{name}_b_proj": Linear(d_in=self.gate_rank, d_out=inner, split=column),
         }
 
     def label(self) -> str:
@@ -113,7 +116,8 @@ class LightningAttention(Component):
 
     def parts(self) -> Mapping[str, Component]:
         h, b, inner = self.heads, self.block_size, self.heads * self.head_dim
-        projection = Linear(d_in=self.width, d_out=inner)
+        column = by_heads("column", h)
+        projection = Linear(d_in=self.width, d_out=inner, split=column)
         decays: dict[str, tuple[Size, ...]] = {}
         if b is not None:
             decays = {"slope_rate": (h,), "query_decay": (h, b), "key_decay": (h, b), "diagonal_decay": (h, b, b)}
@@ -122,9 +126,9 @@ class LightningAttention(Component):
             "k_proj": projection,
             "v_proj": projection,
             **{name: Param(shape=shape, buffer=True) for name, shape in decays.items()},
-            "norm": Norm(width=inner),
+            "norm": Norm(width=inner, split=column),
             "gate_proj": projection,
-            "o_proj": Linear(d_in=inner, d_out=self.width),
+            "o_proj": Linear(d_in=inner, d_out=self.width, split=by_heads("row", h)),
         }
 
     def label(self) -> str:
@@ -147,18 +151,21 @@ class Mlstm(Component):
     bias: bool = False
 
     def parts(self) -> Mapping[str, Component]:
-        queries = Linear(d_in=self.width, d_out=self.qk_width, bias=self.bias)
-        values = Linear(d_in=self.width, d_out=self.value_width, bias=self.bias)
-        gate = Linear(d_in=self.width, d_out=self.heads, bias=True)
+        column = by_heads("column", self.heads)
+        queries = Linear(d_in=self.width, d_out=self.qk_width, bias=self.bias, split=column)
+        values = Linear(d_in=self.width, d_out=self.value_width, bias=self.bias, split=column)
+        gate = Linear(d_in=self.width, d_out=self.heads, bias=True, split=column)
         return {
             "q_proj": queries,
             "k_proj": queries,
             "v_proj": values,
             "input_gate": gate,
             "forget_gate": gate,
-            "norm": Norm(width=self.value_width // self.heads * self.heads, bias=self.bias),
+            "norm": Norm(width=self.value_width // self.heads * self.heads, bias=self.bias, split=column),
             "output_gate": values,
-            "o_proj": Linear(d_in=self.value_width, d_out=self.width, bias=self.bias),
+            "o_proj": Linear(
+                d_in=self.value_width, d_out=self.width, bias=self.bias, split=by_heads("row", self.heads)
+            ),
         }
 
     def label(self) -> str:
@@ -178,17 +185,19 @@ class RwkvTimeMix(Component):
     inner: Size
 
     def parts(self) -> Mapping[str, Component]:
-        mix, projection = Param(shape=(self.width,)), Linear(d_in=self.width, d_out=self.inner)
+        column = Split("column", self.inner)
+        mix, projection = Param(shape=(self.width,)), Linear(d_in=self.width, d_out=self.inner, split=column)
+        per_channel = Param(shape=(self.inner,), split=column)
         return {
             "mix_key": mix,
             "mix_value": mix,
             "mix_receptance": mix,
             "k_proj": projection,
             "v_proj": projection,
-            "time_decay": Param(shape=(self.inner,)),
-            "time_first": Param(shape=(self.inner,)),
+            "time_decay": per_channel,
+            "time_first": per_channel,
             "receptance_proj": projection,
-            "o_proj": Linear(d_in=self.inner, d_out=self.width),
+            "o_proj": Linear(d_in=self.inner, d_out=self.width, split=Split("row", self.inner)),
         }
 
     def label(self) -> str:
@@ -211,8 +220,8 @@ class RwkvChannelMix(Component):
         return {
             "mix_key": mix,
             "mix_receptance": mix,
-            "up_proj": Linear(d_in=self.width, d_out=self.hidden),
-            "down_proj": Linear(d_in=self.hidden, d_out=self.width),
+            "up_proj": Linear(d_in=self.width, d_out=self.hidden, split=Split("column", self.hidden)),
+            "down_proj": Linear(d_in=self.hidden, d_out=self.width, split=Split("row", self.hidden)),
             "receptance_proj": Linear(d_in=self.width, d_out=self.width),
         }
 

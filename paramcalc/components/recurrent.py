@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paramcalc.dims import Size
-from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param
+from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Split, by_heads
 
 
 class Mamba(Component):
@@ -29,15 +29,16 @@ class Mamba(Component):
 
     def parts(self) -> Mapping[str, Component]:
         norms = {"dt_norm": self.dt_rank, "b_norm": self.state, "c_norm": self.state} if self.inner_norms else {}
+        column, row = Split("column", self.inner), Split("row", self.inner)
         return {
-            "in_proj": Linear(d_in=self.width, d_out=2 * self.inner, bias=self.bias),
-            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel, bias=self.conv_bias),
-            "x_proj": Linear(d_in=self.inner, d_out=self.dt_rank + 2 * self.state),
+            "in_proj": Linear(d_in=self.width, d_out=2 * self.inner, bias=self.bias, split=column),
+            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel, bias=self.conv_bias, split=column),
+            "x_proj": Linear(d_in=self.inner, d_out=self.dt_rank + 2 * self.state, split=row),
             **{name: Norm(width=width) for name, width in norms.items()},
-            "dt_proj": Linear(d_in=self.dt_rank, d_out=self.inner, bias=True),
-            "A_log": Param(shape=(self.inner, self.state)),
-            "D": Param(shape=(self.inner,)),
-            "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=self.bias),
+            "dt_proj": Linear(d_in=self.dt_rank, d_out=self.inner, bias=True, split=column),
+            "A_log": Param(shape=(self.inner, self.state), split=column),
+            "D": Param(shape=(self.inner,), split=column),
+            "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=self.bias, split=row),
         }
 
     def label(self) -> str:
@@ -66,16 +67,21 @@ class Mamba2(Component):
     gated_norm: bool = True  # Falcon-H1 has only the gate
 
     def parts(self) -> Mapping[str, Component]:
-        norm = {"norm": Norm(width=self.inner)} if self.gated_norm else {}
-        channels = self.inner + 2 * self.groups * self.state
+        shared = 2 * self.groups * self.state
+        channels, column = self.inner + shared, by_heads("column", self.heads)
+        fused = by_heads("column", self.heads, fused=shared, groups=self.groups)
+        norm = {"norm": Norm(width=self.inner, split=column)} if self.gated_norm else {}
+        per_head = Param(shape=(self.heads,), split=column)
         return {
-            "in_proj": Linear(d_in=self.width, d_out=self.inner + channels + self.heads, bias=self.bias),
-            "conv1d": Conv1d(channels=channels, kernel=self.kernel, bias=self.conv_bias),
-            "dt_bias": Param(shape=(self.heads,)),
-            "A_log": Param(shape=(self.heads,)),
-            "D": Param(shape=(self.heads,)),
+            "in_proj": Linear(d_in=self.width, d_out=self.inner + channels + self.heads, bias=self.bias, split=fused),
+            "conv1d": Conv1d(channels=channels, kernel=self.kernel, bias=self.conv_bias, split=fused),
+            "dt_bias": per_head,
+            "A_log": per_head,
+            "D": per_head,
             **norm,
-            "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=self.out_bias),
+            "out_proj": Linear(
+                d_in=self.inner, d_out=self.width, bias=self.out_bias, split=by_heads("row", self.heads)
+            ),
         }
 
     def label(self) -> str:
@@ -98,19 +104,21 @@ class RgLru(Component):
     kernel: Size
 
     def parts(self) -> Mapping[str, Component]:
-        branch = Linear(d_in=self.width, d_out=self.inner, bias=True)
+        column = by_heads("column", self.heads)
+        branch = Linear(d_in=self.width, d_out=self.inner, bias=True, split=column)
         share = self.inner // self.heads
-        matrix, bias = Param(shape=(self.heads, share, share)), Param(shape=(self.heads, share))
+        matrix = Param(shape=(self.heads, share, share), split=column)
+        bias = Param(shape=(self.heads, share), split=column)
         return {
             "y_proj": branch,
             "x_proj": branch,
-            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel),
+            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel, split=column),
             "input_gate": matrix,
             "input_gate_bias": bias,
             "recurrent_gate": matrix,
             "recurrent_gate_bias": bias,
-            "decay": Param(shape=(self.inner,)),
-            "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=True),
+            "decay": Param(shape=(self.inner,), split=column),
+            "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=True, split=by_heads("row", self.heads)),
         }
 
     def label(self) -> str:
@@ -130,10 +138,11 @@ class ShortConv(Component):
     bias: bool = False
 
     def parts(self) -> Mapping[str, Component]:
+        d, column = self.width, Split("column", self.width)
         return {
-            "in_proj": Linear(d_in=self.width, d_out=3 * self.width, bias=self.bias),
-            "conv1d": Conv1d(channels=self.width, kernel=self.kernel, bias=self.bias),
-            "out_proj": Linear(d_in=self.width, d_out=self.width, bias=self.bias),
+            "in_proj": Linear(d_in=d, d_out=3 * d, bias=self.bias, split=column),
+            "conv1d": Conv1d(channels=d, kernel=self.kernel, bias=self.bias, split=column),
+            "out_proj": Linear(d_in=d, d_out=d, bias=self.bias, split=Split("row", d)),
         }
 
     def label(self) -> str:

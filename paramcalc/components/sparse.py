@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paramcalc.dims import Size, named
-from paramcalc.spec import Category, Component, Linear, Norm, Param
+from paramcalc.spec import Category, Component, Linear, Norm, Param, Split, by_heads
 
 
 class Compressor(Component):
@@ -84,14 +84,18 @@ class CompressedAttention(Component):
         parts: dict[str, Component | None] = {
             "q_a_proj": Linear(d_in=d, d_out=self.q_rank),
             "q_a_norm": Norm(width=self.q_rank),
-            "q_b_proj": Linear(d_in=self.q_rank, d_out=q),
+            "q_b_proj": Linear(d_in=self.q_rank, d_out=q, split=by_heads("column", self.heads)),
             "kv_proj": Linear(d_in=d, d_out=self.head_dim),
             "kv_norm": Norm(width=self.head_dim),
             "compressor": self.compressor,
             "indexer": self.indexer,
-            "sinks": Param(shape=(self.heads,)),
-            "o_a_proj": Linear(d_in=named("d_g", q // self.groups, origin="h d_h / groups"), d_out=narrow),
-            "o_b_proj": Linear(d_in=narrow, d_out=d),
+            "sinks": Param(shape=(self.heads,), split=by_heads("column", self.heads)),
+            "o_a_proj": Linear(
+                d_in=named("d_g", q // self.groups, origin="h d_h / groups"),
+                d_out=narrow,
+                split=Split("column", self.groups),
+            ),
+            "o_b_proj": Linear(d_in=narrow, d_out=d, split=Split("row", self.groups)),
         }
         return {name: part for name, part in parts.items() if part is not None}
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.spec import Block, Component, Linear, Norm, Param, block
+from paramcalc.spec import Block, Component, Linear, Norm, Param, block, by_vocabulary
 
 # -- decoders ----------------------------------------------------------------------------------------------------
 
@@ -32,12 +32,14 @@ def decoder_head(c: Config, width: int, *, bias: bool = False, rows: int | None 
 
 def lm_head(c: Config, width: int, *, owner: str, bias: bool = False, rows: int | None = None) -> Linear:
     """The output matrix over the vocabulary (or `rows`), the embedding's own where tie_word_embeddings says so."""
+    rows = rows or c.vocab_size
     return Linear(
         d_in=width,
-        d_out=rows or c.vocab_size,
+        d_out=rows,
         bias=bias,
         category="head",
         tied_to=owner if c.tie_word_embeddings else None,
+        split=by_vocabulary(rows),
     )
 
 
@@ -82,7 +84,12 @@ def masked_lm_head(c: Config, width: int, *, spare_bias: bool = True, tied: bool
     """
     shared = c.tie_word_embeddings
     decoder = Linear(
-        d_in=width, d_out=c.vocab_size, bias=True, category="head", tied_to="embed_tokens" if tied and shared else None
+        d_in=width,
+        d_out=c.vocab_size,
+        bias=True,
+        category="head",
+        tied_to="embed_tokens" if tied and shared else None,
+        split=by_vocabulary(c.vocab_size),
     )
     spare = Param(shape=(c.vocab_size,), category="head") if spare_bias and not shared else None
     return block(transform=dense(c, width), norm=Norm(width=width, bias=True), decoder=decoder, spare_bias=spare)

@@ -26,7 +26,7 @@ from paramcalc.families.skeletons import (
     rms,
     sizes,
 )
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, by_vocabulary, stack
 
 
 def cut(*numbers: int | None, without: Collection[str] = ("head_dim",), **others: Any) -> dict[str, Any]:
@@ -127,7 +127,8 @@ def chatglm_1(c: Config) -> Block:
     d, rows = c.hidden_size, c.stated("vocab_size")
     tied = c.tie_word_embeddings or not c.says("tie_word_embeddings")
     layer = pre_norm(layer_norm(c), mha(c), mlp(c, c.inner_hidden_size))
-    head = Linear(d_in=d, d_out=rows, category="head", tied_to="embed_tokens" if tied else None)
+    owner = "embed_tokens" if tied else None
+    head = Linear(d_in=d, d_out=rows, category="head", tied_to=owner, split=by_vocabulary(rows))
     return block(
         embed_tokens=Embedding(rows=rows, width=d),
         layers=stack("decoder", Run(c.num_hidden_layers, layer)),

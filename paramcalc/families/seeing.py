@@ -13,7 +13,7 @@ from paramcalc.config import Config, Reading
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import get, split_class
 from paramcalc.families.vision import vision
-from paramcalc.spec import Component, Linear, block
+from paramcalc.spec import Component, Linear, block, by_vocabulary
 
 ABOVE, EITHER = dict(ties="above"), dict(ties="either")
 
@@ -105,8 +105,8 @@ def composes(c: Config, text: Named, tower: Named, projector: Projector, *, any_
     view = c.section("text_config", reading, family=kind, head="none")
     parts = dict(recipe(view).parts())
     if c.head == "seq2seq_lm":
-        owner = "embed_tokens" if tied(c, view) else None
+        owner, rows = "embed_tokens" if tied(c, view) else None, view.stated("vocab_size")
         parts["lm_head"] = Linear(
-            d_in=view.hidden_size, d_out=view.stated("vocab_size"), category="head", tied_to=owner
+            d_in=view.hidden_size, d_out=rows, category="head", tied_to=owner, split=by_vocabulary(rows)
         )
     return joined(block(**parts), vision_tower=seen, projector=projector(v, view.hidden_size))

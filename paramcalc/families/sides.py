@@ -117,7 +117,7 @@ def side(
     one = layer(c, role, form) if layers is None else layers
     return block(
         embed_tokens=Embedding(rows=rows or c.vocab_size, width=d, tied_to=tied_to),
-        positions=None if stored is None else Embedding(rows=stored, width=d),
+        positions=None if stored is None else Embedding(rows=stored, width=d, divided=False),
         embed_norm=norm if form.embed_norm else None,
         **(before or {}),
         layers=stack(role, Run(sizes_of(c, role)[0], one) if isinstance(one, Component) else one),

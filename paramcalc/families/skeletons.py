@@ -86,7 +86,7 @@ def layer_norm(c: Config) -> Norm:
 def positions(c: Config, extra_rows: int = 0) -> Embedding:
     """Learned absolute positions, perhaps with rows to spare."""
     rows = c.max_position_embeddings
-    return Embedding(rows=rows + extra_rows if extra_rows else rows, width=c.hidden_size)
+    return Embedding(rows=rows + extra_rows if extra_rows else rows, width=c.hidden_size, divided=False)
 
 
 def gqa(
