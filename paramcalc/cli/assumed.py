@@ -9,8 +9,8 @@ import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.groups import Group
 from paramcalc.errors import ParamcalcError
-from paramcalc.footprint.assumptions import Assumptions, assume
-from paramcalc.units import parse_tokens
+from paramcalc.footprint.assumptions import OVERHEAD, PREFILL_CHUNK, Assumptions, assume
+from paramcalc.units import human_bytes, parse_bytes, parse_tokens
 
 CONTEXT = "8k"  # where none is given; printed with the result
 
@@ -71,6 +71,29 @@ ASKED = {
         ("--conv-columns",), "COLUMNS", "Inputs of a short convolution that are kept: kernel, or kernel-1."
     ),
     "tensor_parallel": Asked(("--tensor-parallel-size", "--tp"), "N", "Devices that share each layer.", whole),
+    "pipeline_parallel": Asked(
+        ("--pipeline-parallel-size", "--pp"), "N", "Stages of layers, one after the other.", whole
+    ),
+    "expert_parallel": Asked(
+        ("--expert-parallel-size", "--ep"), "N", "Devices, or groups of them, that take whole experts.", whole
+    ),
+    "data_parallel": Asked(
+        ("--data-parallel-size", "--dp"),
+        "N",
+        "Groups that share the batch; each has all of attention, and experts are dealt out to all.",
+        whole,
+    ),
+    "prefill_chunk": Asked(
+        ("--max-num-batched-tokens", "--prefill-chunk"),
+        "TOKENS",
+        f"Tokens that one step prefills at most; {PREFILL_CHUNK:,} if not given.",
+        parse_tokens,
+    ),
+    "attention": Asked(("--attention",), "KERNEL", "flash, or eager: with the scores in memory as a whole."),
+    "logits_dtype": Asked(("--logits-dtype",), "DTYPE", "Dtype of the logits; float32 if not given."),
+    "overhead": Asked(
+        ("--overhead",), "SIZE", f"Bytes that each device loses; {human_bytes(OVERHEAD)} if not given.", parse_bytes
+    ),
 }
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.cli.options import Format, chosen_format
-from paramcalc.cli.streams import colored, say
 from paramcalc.errors import ParamcalcError, one_line
 from paramcalc.render import text
 
@@ -52,7 +51,7 @@ class Output:
             return drawing
         from paramcalc.render.table import draw
 
-        return draw(drawing, width=width, color=terminal and colored())
+        return draw(drawing, width=width, color=terminal and "NO_COLOR" not in os.environ)
 
     def write(self, result: str) -> None:
         """Write finished text; a file is opened only now, when there is something to put into it."""
@@ -69,7 +68,7 @@ class Output:
 def warn(warnings: Iterable[str]) -> None:
     """One line each on standard error."""
     for warning in warnings:
-        say(sys.stderr, f"warning: {one_line(warning)}\n")
+        sys.stderr.write(f"warning: {one_line(warning)}\n")
 
 
 def dumped(reports: Iterable[Report]) -> list[dict[str, Any]]:

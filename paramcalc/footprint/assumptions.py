@@ -13,6 +13,15 @@ KvPolicy = Literal["windowed", "uniform"]
 Mla = Literal["latent", "expanded"]
 # Inputs of a short convolution that are kept: as many as its kernel has columns (transformers), or one fewer.
 ConvColumns = Literal["kernel", "kernel-1"]
+# Whether the scores of attention are ever in memory as a whole.
+AttentionKernel = Literal["flash", "eager"]
+
+# Tokens that one step prefills at most: vLLM's for its server on large devices (max_num_batched_tokens).
+PREFILL_CHUNK = 8192
+# What a device loses to everything that is no tensor of the model: the driver's context and kernels (about half a GiB),
+# captured graphs, communication buffers and what the allocator cannot use. A round figure; vLLM reported 0.05 to 1.8
+# GiB of `non_torch_memory` for one Llama-3-8B (vLLM pull request 10511), and captures graphs on top.
+OVERHEAD = 2**30
 
 T = TypeVar("T", bound=str)
 
@@ -32,13 +41,31 @@ class Assumptions(Frozen):
     mla: Mla = "latent"
     conv_columns: ConvColumns = "kernel"
     tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    expert_parallel: int = 1
+    data_parallel: int = 1
+    prefill_chunk: int = PREFILL_CHUNK
+    attention: AttentionKernel = "flash"
+    logits_dtype: str = "float32"
+    overhead: int = OVERHEAD  # bytes on each device
 
 
 WORDS: dict[str, Sequence[str]] = {
     "kv_policy": get_args(KvPolicy),
     "mla": get_args(Mla),
     "conv_columns": get_args(ConvColumns),
+    "attention": get_args(AttentionKernel),
 }
+COUNTS = (
+    "context",
+    "batch",
+    "source",
+    "tensor_parallel",
+    "pipeline_parallel",
+    "expert_parallel",
+    "data_parallel",
+    "prefill_chunk",
+)
 
 
 def assume(**given: Any) -> Assumptions:
@@ -46,10 +73,10 @@ def assume(**given: Any) -> Assumptions:
 
     Raises ParamcalcError for sizes that are not whole numbers from 1 on and for unknown words, with the choices.
     """
-    for name in ("context", "batch", "source", "tensor_parallel"):
+    for name, least in (*((name, 1) for name in COUNTS), ("overhead", 0)):
         value = given.get(name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise ParamcalcError(f"{name} must be a whole number from 1 on, not {value!r}")
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise ParamcalcError(f"{name} must be a whole number from {least} on, not {value!r}")
     for name, words in WORDS.items():
         if name in given:
             given[name] = chosen(given[name], words, name)

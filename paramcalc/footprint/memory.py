@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from paramcalc.count import Figures, describe
 from paramcalc.errors import ParamcalcError
-from paramcalc.footprint import cache, weights
+from paramcalc.footprint import cache, per_device, weights, working
 from paramcalc.footprint.assumptions import Assumptions, assume
 from paramcalc.model import Model
 from paramcalc.version import SCHEMA_VERSION, __version__
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def memory(model: Model, *, context: int, **assumptions: Any) -> MemoryReport:
     """What a model takes in bytes while it answers `batch` sequences of `context` tokens.
 
+    The parts and their total are of the model held once; `per_device` says what the fullest device holds.
     Further assumptions are the fields of `Assumptions`. Raises ParamcalcError for what is not understood, with the
     choices.
     """
@@ -30,7 +31,12 @@ def memory(model: Model, *, context: int, **assumptions: Any) -> MemoryReport:
 
 def figures(model: Model, assumed: Assumptions) -> Figures:
     """The same as plain data: the keys and the order of `MemoryReport`."""
-    parts = {"weights": weights.figures(weights.stored(model, assumed)), **cache.figures(model, assumed)}
+    parts = {
+        "weights": weights.figures(weights.stored(model, assumed)),
+        **cache.figures(model, assumed),
+        "working": working.figures(model, assumed, batch=assumed.batch),
+        "overhead": {"bytes": assumed.overhead, "estimate": True},
+    }
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
@@ -39,4 +45,5 @@ def figures(model: Model, assumed: Assumptions) -> Figures:
         "assumptions": assumed.values(),
         **parts,
         "total": {"bytes": sum(part["bytes"] for part in parts.values())},
+        "per_device": per_device.figures(model, assumed),
     }

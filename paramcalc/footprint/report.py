@@ -22,7 +22,14 @@ class AssumptionInfo(Report):
     kv_policy: str
     mla: str
     conv_columns: str
-    tensor_parallel: int
+    tensor_parallel: int = Field(description="devices that share each layer")
+    pipeline_parallel: int = Field(description="stages of layers, one after the other")
+    expert_parallel: int = Field(description="devices, or groups of them, that take whole experts")
+    data_parallel: int = Field(description="groups that share the batch; each has all of attention, none all experts")
+    prefill_chunk: int = Field(description="tokens that one step prefills at most")
+    attention: str = Field(description="flash, or eager: with the scores in memory as a whole")
+    logits_dtype: str
+    overhead: int = Field(description="bytes that each device loses")
 
 
 class FormatShare(Report):
@@ -75,6 +82,89 @@ class StatePart(Report):
     per_sequence: int
 
 
+class Logits(Report):
+    """Scores of the vocabulary."""
+
+    bytes: int
+    tokens: int = Field(description="that need them: the last of each sequence, or all where the model only reads")
+    vocabulary: int
+    dtype: str
+
+
+class Activations(Report):
+    """What the widest layer makes of one chunk of tokens."""
+
+    bytes: int
+    tokens: int = Field(description="of one chunk")
+    channels: int = Field(description="alive at once for one token, in the widest layer")
+    dtype: str
+
+
+class Scores(Report):
+    """What eager attention adds: each head's scores of a chunk against the whole context, twice."""
+
+    bytes: int
+    heads: int
+
+
+class WorkingPart(Report):
+    """What a step needs besides weights and caches."""
+
+    bytes: int
+    estimate: bool
+    logits: Logits
+    activations: Activations
+    scores: Scores
+
+
+class OverheadPart(Report):
+    """What a device loses to the driver's context, graphs, communication buffers and its allocator."""
+
+    bytes: int
+    estimate: bool
+
+
+class BytesPart(Report):
+    """A part of a device's memory."""
+
+    bytes: int
+
+
+class RuleShare(Report):
+    """What a device holds by one rule."""
+
+    tensors: int
+    bytes: int
+
+
+class StageShare(Report):
+    """What the fullest device of a pipeline stage holds."""
+
+    first_layer: int
+    layers: int
+    weights_bytes: int
+    kv_cache_bytes: int
+    state_bytes: int
+    working_bytes: int
+    overhead_bytes: int
+    total_bytes: int
+
+
+class PerDevice(Report):
+    """What the fullest device holds, shares that do not come out even rounded up."""
+
+    devices: int
+    stage: int = Field(description="the pipeline stage of the fullest device, from 0 on")
+    weights: BytesPart
+    kv_cache: BytesPart
+    state: BytesPart
+    working: WorkingPart
+    overhead: OverheadPart
+    total: BytesPart
+    sharding: dict[str, RuleShare] = Field(description="column, row, vocab, expert, replicated")
+    stages: tuple[StageShare, ...]
+
+
 class TotalPart(Report):
     """The sum."""
 
@@ -92,4 +182,7 @@ class MemoryReport(Report):
     weights: WeightsPart
     kv_cache: CachePart
     state: StatePart
-    total: TotalPart
+    working: WorkingPart
+    overhead: OverheadPart
+    total: TotalPart = Field(description="of the model held once")
+    per_device: PerDevice

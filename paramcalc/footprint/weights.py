@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from paramcalc.dtypes import dtype
 from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.model import Model
-from paramcalc.spec import CATEGORIES, Category
+from paramcalc.spec import CATEGORIES, Category, Weight
 
 
 class Stored(NamedTuple):
@@ -20,6 +20,7 @@ class Stored(NamedTuple):
     tensors: int
     parameters: int  # logical: what the unquantised tensors hold
     bytes: int
+    weight: Weight  # what is stored, in so many copies
 
 
 def stored(model: Model, assumed: Assumptions) -> Iterator[Stored]:
@@ -29,7 +30,7 @@ def stored(model: Model, assumed: Assumptions) -> Iterator[Stored]:
         if weight.role == "parameter":
             copies = int(weight.copies)
             elements = int(weight.elements)
-            yield Stored(kind.name, weight.category, copies, copies * elements, copies * kind.bytes(elements))
+            yield Stored(kind.name, weight.category, copies, copies * elements, copies * kind.bytes(elements), weight)
 
 
 def figures(found: Iterable[Stored]) -> dict[str, Any]:

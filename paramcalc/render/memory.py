@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from paramcalc.footprint.report import MemoryReport
 
-PARTS = ("weights", "kv_cache", "state")
+PARTS = ("weights", "kv_cache", "state", "working", "overhead")
+ESTIMATES = ("working", "overhead")
 
 
 def memory_table(report: MemoryReport, width: int | None) -> Group:
@@ -44,7 +45,7 @@ def parts_of(report: MemoryReport) -> Iterator[tuple[str, int]]:
     for name in PARTS:
         found = getattr(report, name).bytes
         if found or name == "weights":
-            yield name.replace("_", " "), found
+            yield name.replace("_", " ") + (" (estimate)" if name in ESTIMATES else ""), found
 
 
 def assumptions(report: MemoryReport) -> str:

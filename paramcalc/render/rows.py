@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from paramcalc.errors import printable
 from paramcalc.render.text import Row
 
 if TYPE_CHECKING:
@@ -36,11 +35,11 @@ def explanation_rows(explanation: Explanation) -> list[Row]:
     return [
         {
             "model": explanation.model.name,
-            "name": "  " * line.level + printable(line.name),
+            "name": "  " * line.level + line.name,
             "formula": line.formula,
             "numbers": line.numbers,
             "result": "" if line.result is None else line.result,
-            "remark": printable(line.remark),
+            "remark": line.remark,
         }
         for line in explanation.lines
     ]

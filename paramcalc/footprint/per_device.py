@@ -1,0 +1,124 @@
+"""What each device holds under tensor, pipeline, expert and data parallelism. The fullest one decides what fits."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from paramcalc.footprint import cache, weights, working
+from paramcalc.footprint.assumptions import Assumptions
+from paramcalc.footprint.sharding import RULES, Rule, Shares, check, devices, rule, shares
+from paramcalc.footprint.stages import stages
+from paramcalc.kept import STATES, Kept
+from paramcalc.model import Model
+
+PARTS = ("weights", "kv_cache", "state", "working", "overhead")
+
+
+class Share(NamedTuple):
+    """What a device holds by one rule."""
+
+    tensors: int
+    bytes: int
+
+
+class Held(NamedTuple):
+    """What does not depend on context and batch: one pipeline stage on its fullest device."""
+
+    model: Model  # with the stage's part of the tree
+    first: int
+    layers: int
+    sharding: dict[Rule, Share]
+
+    @property
+    def weights(self) -> int:
+        """Bytes of weights."""
+        return sum(share.bytes for share in self.sharding.values())
+
+
+class Plan(NamedTuple):
+    """A model dealt out to devices."""
+
+    devices: int
+    shares: Shares
+    stages: tuple[Held, ...]
+
+
+def planned(model: Model, assumed: Assumptions) -> Plan:
+    """Deal the weights out. Raises ParamcalcError for sizes that engines refuse, naming both."""
+    check(model.tree.weights(), assumed)
+    dealt = shares(assumed)
+    held = []
+    for tree, first, layers in stages(model.tree, assumed.pipeline_parallel):
+        part = model.but(tree=tree)
+        held.append(Held(part, first, layers, sharding(part, assumed, dealt)))
+    return Plan(devices(assumed), dealt, tuple(held))
+
+
+def sharding(model: Model, assumed: Assumptions, dealt: Shares) -> dict[Rule, Share]:
+    """Tensors and bytes on the fullest device, by the rule that divides them."""
+    found: dict[Rule, list[int]] = defaultdict(lambda: [0, 0])
+    for one in weights.stored(model, assumed):
+        if one.tensors:
+            tensors = dealt.tensors(one.weight, one.tensors)
+            share = found[rule(one.weight)]
+            share[0] += tensors
+            share[1] += tensors * dealt.of(one.weight, one.bytes // one.tensors)
+    return {name: Share(*found[name]) for name in RULES if name in found}
+
+
+def loads(plan: Plan, assumed: Assumptions) -> list[dict[str, Any]]:
+    """What the fullest device of each stage holds: every part of the report, and the total."""
+    batch = -(-assumed.batch // assumed.data_parallel)
+    return [_load(held, assumed, plan.shares, batch) for held in plan.stages]
+
+
+def figures(model: Model, assumed: Assumptions, plan: Plan | None = None) -> dict[str, Any]:
+    """`per_device` of the report."""
+    plan = plan or planned(model, assumed)
+    found = loads(plan, assumed)
+    fullest = max(range(len(found)), key=lambda i: found[i]["total"]["bytes"])
+    held = plan.stages[fullest]
+    return {
+        "devices": plan.devices,
+        "stage": fullest,
+        **found[fullest],
+        "sharding": {name: share._asdict() for name, share in held.sharding.items()},
+        "stages": [_stage(held, load) for held, load in zip(plan.stages, found, strict=True)],
+    }
+
+
+def _stage(held: Held, load: dict[str, Any]) -> dict[str, int]:
+    parts = {f"{name}_bytes": load[name]["bytes"] for name in (*PARTS, "total")}
+    return {"first_layer": held.first, "layers": held.layers, **parts}
+
+
+def _load(held: Held, assumed: Assumptions, dealt: Shares, batch: int) -> dict[str, Any]:
+    kept = list(_on_device(cache.kept(held.model, assumed), dealt))
+    entries = cache.Entries(held.model, assumed)
+    source = assumed.source or assumed.context
+
+    def total(wanted: Callable[[Kept], bool]) -> int:
+        return batch * sum(
+            entries.bytes(one) * int(one.entries(assumed.context, source=source)) for one in kept if wanted(one)
+        )
+
+    load: dict[str, Any] = {
+        "weights": {"bytes": held.weights},
+        "kv_cache": {"bytes": total(lambda one: one.what not in STATES)},
+        "state": {"bytes": total(lambda one: one.what in STATES)},
+        "working": working.figures(held.model, assumed, batch=batch, shares=dealt),
+        "overhead": {"bytes": assumed.overhead, "estimate": True},
+    }
+    return load | {"total": {"bytes": sum(load[name]["bytes"] for name in PARTS)}}
+
+
+def _on_device(kept: Iterable[Kept], dealt: Shares) -> Iterator[Kept]:
+    """Whole key/value heads on each device, copies where there are fewer; what has no heads is held whole."""
+    for one in kept:
+        if one.shares is None:
+            yield one
+        else:
+            units = int(one.shares)
+            yield one._replace(elements=int(one.elements) // units * -(-units // dealt.tensor))
