@@ -7,7 +7,6 @@ through them, and tensors of its own. Leaves (Linear, Embedding, Norm, Conv1d, P
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from math import prod
@@ -16,7 +15,6 @@ from typing import Literal, NamedTuple, get_args
 from paramcalc.dims import Size
 from paramcalc.frozen import Frozen
 from paramcalc.kept import Kept
-from paramcalc.work import Per, Work
 
 Category = Literal[
     "embedding",
@@ -32,8 +30,9 @@ Category = Literal[
     "projector",
     "other",
 ]
-# A buffer is saved with the model but not trained; mtp weights are shipped with it but not built by its class.
-Role = Literal["parameter", "buffer", "mtp"]
+# A buffer is saved with the model but not trained; mtp weights are shipped with it but not built by its class; a copy
+# is shipped once more although the model has it.
+Role = Literal["parameter", "buffer", "mtp", "copy"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 
@@ -84,6 +83,8 @@ class Weight(NamedTuple):
     kind: Kind = "param"
     experts: int = 1  # how many of the copies are experts side by side in one layer
     split: Split | None = None  # None: every device of a tensor-parallel group holds all of it
+    dtype: str | None = None  # where checkpoints keep it in this one whatever the rest is in
+    layers: tuple[range, ...] = ()  # numbers of the layers that have one, where it is a layer's
 
     @property
     def elements(self) -> int:
@@ -172,25 +173,10 @@ class Component(Frozen):
         for part in self.children():
             yield from part.component.cache()
 
-    def works(self) -> Iterator[Work]:
-        """The matrix terms of this component itself, named relative to it; `by_its_parts` where it has none."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what it multiplies")
-
-    def by_its_parts(self) -> Iterator[Work]:
-        """The statement of a component that multiplies nothing beside what its parts do."""
-        return iter(())
-
-    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:
-        """Every matrix term below this component, with full paths, categories and how often one token runs it."""
-        for w in self.remembered("work", self._work):
-            yield w._replace(name=(prefix + w.name).removesuffix("."), category=claimed(outer, w.category) or "other")
-
-    def _work(self) -> Iterator[Work]:
-        for w in self.works():
-            yield w._replace(category=self.category or "other")
+    def again(self, prefix: str = "") -> Iterator[Weight]:
+        """Matrices that checkpoints hold once more although the model has them already."""
         for part in self.children():
-            for w in part.component.work(f"{part.name}.", self.category):
-                yield w if part.active == 1 else w._replace(copies=w.copies * int(part.active))
+            yield from part.component.again(f"{prefix}{part.name}.")
 
     def stacks(self) -> Iterator[Stack]:
         """The stacks of layers below this component, in order."""
@@ -215,8 +201,7 @@ def claimed(outer: Category | None, inner: Category | None) -> Category | None:
 class Linear(Component):
     """A matrix of shape (d_out, d_in) and an optional bias (torch.nn.Linear).
 
-    `tied_to` names the component whose matrix it uses: then only a bias is its own. `per`: what it is multiplied with,
-    each token unless it says otherwise.
+    `tied_to` names the component whose matrix it uses: then only a bias is its own.
     """
 
     d_in: Size
@@ -224,7 +209,6 @@ class Linear(Component):
     bias: bool = False
     tied_to: str | None = None
     split: Split | None = None
-    per: Per = "token"
 
     def tensors(self) -> Iterator[Weight]:
         if self.tied_to is None:
@@ -236,10 +220,6 @@ class Linear(Component):
     def ties(self) -> Iterator[Tie]:
         if self.tied_to is not None:
             yield Tie("", self.tied_to)
-
-    def works(self) -> Iterator[Work]:
-        """d_in multiplications and additions for each output; a tied matrix multiplies like any other."""
-        yield Work("", 2 * self.d_in * self.d_out, per=self.per)
 
 
 class Embedding(Component):
@@ -260,8 +240,6 @@ class Embedding(Component):
         if self.tied_to is not None:
             yield Tie("", self.tied_to)
 
-    works = Component.by_its_parts  # a lookup
-
 
 class Norm(Component):
     """A normalisation over `width` channels: RMSNorm has a scale, LayerNorm usually a bias too, OLMo's neither."""
@@ -280,8 +258,6 @@ class Norm(Component):
         if self.bias:
             yield one._replace(name="bias")
 
-    works = Component.by_its_parts  # no matrix
-
 
 class Conv1d(Component):
     """A convolution over time: (channels_out, channels_in / groups, kernel) and a bias (torch.nn.Conv1d)."""
@@ -291,18 +267,11 @@ class Conv1d(Component):
     per_group: int = 1  # input channels each output channel sees; 1 is depthwise
     bias: bool = True
     split: Split | None = None
-    causal: bool = False  # padded on both sides, and the positions behind the last token cut off
-    per: Per = "token"
 
     def tensors(self) -> Iterator[Weight]:
         yield Weight("weight", (self.channels, self.per_group, self.kernel), kind="conv", split=self.split)
         if self.bias:
             yield Weight("bias", (self.channels,), kind="bias", split=self.split)
-
-    def works(self) -> Iterator[Work]:
-        """Kernel x inputs for each output channel and position."""
-        flops = 2 * self.channels * self.per_group * self.kernel
-        yield Work("", flops, term="convolution", per=self.per, spare=self.kernel - 1 if self.causal else 0)
 
 
 class Param(Component):
@@ -311,15 +280,11 @@ class Param(Component):
     shape: tuple[Size, ...]
     buffer: bool = False
     split: Split | None = None
-    per: Per = "never"  # what it is multiplied with, where it is a matrix: its outputs and inputs are its elements
+    dtype: str | None = None
 
     def tensors(self) -> Iterator[Weight]:
-        yield Weight("value", self.shape, role="buffer" if self.buffer else "parameter", split=self.split)
-
-    def works(self) -> Iterator[Work]:
-        """What a matrix does that is no Linear; nothing where it is merely added or scales."""
-        if self.per != "never":
-            yield Work("", 2 * prod(map(int, self.shape)), per=self.per)
+        role: Role = "buffer" if self.buffer else "parameter"
+        yield Weight("value", self.shape, role=role, split=self.split, dtype=self.dtype)
 
 
 # -- containers --------------------------------------------------------------------------------------------------
@@ -332,8 +297,6 @@ class Block(Component):
 
     def parts(self) -> Mapping[str, Component]:
         return self.items
-
-    works = Component.by_its_parts
 
     def label(self) -> str:
         return " + ".join(text for text in (part.label() for part in self.items.values()) if text)
@@ -351,9 +314,13 @@ class Mtp(Block):
     @property
     def copied(self) -> int:
         """Elements of the matrices that are shipped again although the model has them."""
-        shapes = [(p.rows, p.width) for p in self.items.values() if isinstance(p, Embedding) and p.tied_to]
-        shapes += [(p.d_out, p.d_in) for p in self.items.values() if isinstance(p, Linear) and p.tied_to]
-        return sum(int(rows) * int(columns) for rows, columns in shapes) * int(self.count)
+        return sum(weight.elements * int(weight.copies) for weight in self.again())
+
+    def again(self, prefix: str = "") -> Iterator[Weight]:
+        for name, part in self.items.items():
+            if isinstance(part, Embedding | Linear) and part.tied_to:
+                for weight in part.but(tied_to=None).weights(f"{prefix}{name}."):
+                    yield weight._replace(copies=int(self.count), active=0, role="copy")
 
     def children(self) -> Iterator[Part]:
         for part in super().children():
@@ -368,9 +335,6 @@ class Mtp(Block):
 
     def cache(self) -> Iterator[Kept]:
         return iter(())  # nor does it run
-
-    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:  # noqa: ARG002
-        return iter(())
 
 
 class Run(NamedTuple):
@@ -408,10 +372,21 @@ class Stack(Component):
 
     def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
         """The tensors of each distinct layer once, under the number of its first run, with the copies of all."""
-        category = claimed(outer, self.category)
+        category, numbers = claimed(outer, self.category), self.numbers()
         for names, layer, copies in self.kinds():
             for w in layer.weights(f"{prefix}{names[0]}.", category):
-                yield w._replace(copies=w.copies * copies, active=w.active * copies)
+                yield w._replace(
+                    copies=w.copies * copies, active=w.active * copies, layers=w.layers or numbers[id(layer)]
+                )
+
+    def numbers(self) -> dict[int, tuple[range, ...]]:
+        """The numbers of the layers that each distinct layer (by its id) stands for."""
+        found: dict[int, list[range]] = {}
+        start = self.first
+        for run in self.runs:
+            found.setdefault(id(run.layer), []).append(range(start, start + run.repeat))
+            start += run.repeat
+        return {layer: tuple(ranges) for layer, ranges in found.items()}
 
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         category = claimed(outer, self.category)
@@ -430,29 +405,12 @@ class Stack(Component):
             for kept in run.layer.remembered("cache", run.layer.cache):
                 yield kept._replace(copies=kept.copies * int(run.repeat) * run.passes)
 
-    works = Component.by_its_parts
-
-    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:
-        """The work of each distinct layer once, under the numbers of its runs, as often as a token passes through."""
-        category, roles = claimed(outer, self.category), ROLES.get(self.role, {})
-        times: dict[int, int] = defaultdict(int)
-        for run in self.runs:
-            times[id(run.layer)] += int(run.repeat) * run.passes
-        for names, layer, _ in self.kinds():
-            for w in layer.work(f"{prefix}{', '.join(names)}.", category):
-                yield w._replace(copies=w.copies * times[id(layer)], per=roles.get(w.per, w.per))
-
     def stacks(self) -> Iterator[Stack]:
         yield self
 
 
 # Stacks that see one token after the other; an encoder sees all of its input at once and keeps nothing.
 GENERATING = ("decoder",)
-# What the tokens of a stack are where they are not the model's own new ones.
-ROLES: Mapping[str, Mapping[Per, Per]] = {
-    "encoder": {"token": "source", "pair": "source pair"},
-    **{role: {"token": "tower", "pair": "tower", "cross": "tower", "chunk": "tower"} for role in ("vision", "audio")},
-}
 
 Layers = Run | Iterable[Component | Run]  # what a recipe may hand to a stack
 

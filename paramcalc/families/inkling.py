@@ -7,9 +7,9 @@ from typing import Any
 from paramcalc.components import Attention, Mlp
 from paramcalc.config import Config, Reading
 from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import mlp_words
+from paramcalc.families.patterns import every, mlp_words
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import DENSE, SPARSE, causal_lm, every, moe, rms
+from paramcalc.families.skeletons import DENSE, SPARSE, causal_lm, moe, rms
 from paramcalc.spec import Block, Component, Conv1d, Linear, Norm, Param, Run, block
 
 FULL, SLIDING = "hybrid", "hybrid_sliding"

@@ -6,9 +6,9 @@ from paramcalc.components import KimiDeltaAttention
 from paramcalc.config import Config
 from paramcalc.families.latent_parts import experts, latent_attention
 from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import first_dense, ignored_frequency, mixers, mlp_words
+from paramcalc.families.patterns import every, first_dense, ignored_frequency, mixers, mlp_words
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import DENSE, FULL, LINEAR, SPARSE, decoder, every, glu
+from paramcalc.families.skeletons import DENSE, FULL, LINEAR, SPARSE, causal_lm, glu, interleaved, rms
 from paramcalc.spec import Block, Component, Linear
 
 
@@ -21,7 +21,7 @@ def delta_and_latent(
     ignored_frequency(c)
     unbuilt_mtp(c)
     ffn = {DENSE: glu(c), SPARSE: experts(c)}
-    return decoder(c, {FULL: attn, LINEAR: delta}, ffn, mixers(c, default), ffn_words)
+    return causal_lm(c, interleaved(c, {FULL: attn, LINEAR: delta}, mixers(c, default), ffn, ffn_words), norm=rms(c))
 
 
 @family("kimi_linear")

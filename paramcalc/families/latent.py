@@ -12,19 +12,9 @@ from paramcalc.families.latent_parts import (
     lightning,
 )
 from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import first_dense, mlp_words
+from paramcalc.families.patterns import by_ffn, first_dense, mlp_words
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    DENSE,
-    SPARSE,
-    causal_lm,
-    decoder,
-    glu,
-    ignored,
-    moe,
-    pre_norm,
-    rms,
-)
+from paramcalc.families.skeletons import DENSE, SPARSE, causal_lm, glu, ignored, interleaved, moe, pre_norm, rms
 from paramcalc.spec import Block, Component, Linear, Run, block
 
 
@@ -44,7 +34,8 @@ def glm4_moe_lite(c: Config) -> Block:
 
 def latent_lm(c: Config, attn: Component, default: list[str]) -> Block:
     """A decoder with the same attention in every layer, dense and sparse."""
-    return decoder(c, attn, {DENSE: glu(c), SPARSE: experts(c)}, ffn_words=mlp_words(c, default))
+    ffn = {DENSE: glu(c), SPARSE: experts(c)}
+    return causal_lm(c, by_ffn(c, attn, ffn, mlp_words(c, default)), norm=rms(c))
 
 
 @family("deepseek_v32")
@@ -62,7 +53,7 @@ def glm_moe_dsa(c: Config) -> Block:
     ffn, ffn_words = {DENSE: glu(c), SPARSE: experts(c)}, mlp_words(c, first_dense(c, c.first_k_dense_replace))
     unbuilt_mtp(c)
     ignored(c, moe_layer_freq=1)
-    return decoder(c, attn, ffn, indexer_words(c), ffn_words)
+    return causal_lm(c, interleaved(c, attn, indexer_words(c), ffn, ffn_words), norm=rms(c))
 
 
 def indexer_words(c: Config) -> list[str]:
@@ -82,7 +73,7 @@ def indexer_words(c: Config) -> list[str]:
 def axk1(c: Config) -> Block:
     """DeepSeek-V3 with a norm behind the experts (AXK1ForCausalLM)."""
     ffn = {DENSE: glu(c), SPARSE: block(moe=experts(c), norm=rms(c))}
-    return decoder(c, latent_attention(c), ffn, ffn_words=mlp_words(c, frequent(c)))
+    return causal_lm(c, by_ffn(c, latent_attention(c), ffn, mlp_words(c, frequent(c))), norm=rms(c))
 
 
 @family("axk2")

@@ -40,7 +40,7 @@ def esmc(c: Config) -> Block:
     d, h = c.hidden_size, c.num_attention_heads
     c.require((c.num_key_value_heads or h) == h, "num_key_value_heads must equal num_attention_heads")
     equal_heads(c)
-    attn = gqa(c, bias=c.attention_bias, q_norm=rms(c), k_norm=rms(c))
+    attn = gqa(c, qkv_bias=c.attention_bias, out_bias=c.attention_bias, q_norm=rms(c), k_norm=rms(c))
     layer = pre_norm(layer_norm(c), attn, glu(c, bias=c.mlp_bias))
     heads = encoder_heads(
         c,

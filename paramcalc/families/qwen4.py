@@ -10,8 +10,10 @@ from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.latent_parts import INDEXED
 from paramcalc.families.mixers import delta_net
+from paramcalc.families.normed import normed
+from paramcalc.families.patterns import every
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import FULL, LINEAR, causal_lm, every, moe, normed
+from paramcalc.families.skeletons import FULL, LINEAR, causal_lm, moe
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, block
 
 MOST_TABLES = 1000  # finding a prime number for each takes a moment

@@ -5,10 +5,11 @@ Everything here reads a Config and returns components. A helper moves here when 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypeVar
 
 from paramcalc.components import Attention, Mlp, Moe
+from paramcalc.components.attention import Kind
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.heads import decoder_head
@@ -16,6 +17,8 @@ from paramcalc.spec import Block, Category, Component, Embedding, Layers, Linear
 
 FULL, SLIDING, LINEAR = "full_attention", "sliding_attention", "linear_attention"
 DENSE, SPARSE = "dense", "sparse"
+
+K = TypeVar("K", bound=Hashable)
 
 
 def sizes(
@@ -89,55 +92,68 @@ def positions(c: Config, extra_rows: int = 0) -> Embedding:
 def gqa(
     c: Config,
     *,
-    bias: bool = False,
     qkv_bias: bool = False,
-    qk_norm: Norm | None = None,
+    out_bias: bool = False,
+    q_norm: Norm | None = None,
+    k_norm: Norm | None = None,
+    window: int | None = None,
+    sinks: bool = False,
+    inner: Component | None = None,
+    out_in: int | None = None,
+    indexer: Component | None = None,
     d_h: int | None = None,
-    **others: Any,
 ) -> Attention:
-    """Grouped-query attention from hidden_size, num_attention_heads, num_key_value_heads and head_dim.
-
-    `bias`: on all projections; `qkv_bias`: on all but the last; `qk_norm`: of each query and key head. `others` are
-    what else Attention has: a window, sinks, norms that differ.
-    """
-    many = bias or qkv_bias
-    fields: dict[str, Any] = dict(q_bias=many, k_bias=many, v_bias=many, out_bias=bias, q_norm=qk_norm, k_norm=qk_norm)
+    """Grouped-query attention from hidden_size, num_attention_heads, num_key_value_heads and head_dim."""
     return Attention(
         width=c.hidden_size,
         heads=c.num_attention_heads,
         kv_heads=kv_heads(c),
         head_dim=d_h or head_dim(c),
-        **fields | others,
+        q_bias=qkv_bias,
+        k_bias=qkv_bias,
+        v_bias=qkv_bias,
+        out_bias=out_bias,
+        q_norm=q_norm,
+        k_norm=k_norm,
+        window=window,
+        sinks=sinks,
+        inner=inner,
+        out_in=out_in,
+        indexer=indexer,
     )
 
 
-def normed(c: Config, **options: Any) -> Attention:
-    """Grouped-query attention with an RMS norm on each query and key head."""
-    return gqa(c, qk_norm=Norm(width=head_dim(c)), **options)
-
-
-def normed_at_once(c: Config, **options: Any) -> Attention:
-    """Grouped-query attention with an RMS norm over all query heads at once, and over all key heads (OLMo 2)."""
-    q_norm, k_norm = (Norm(width=heads * head_dim(c)) for heads in (c.num_attention_heads, kv_heads(c)))
-    return gqa(c, q_norm=q_norm, k_norm=k_norm, **options)
-
-
-def normed_apart(c: Config, **options: Any) -> Attention:
-    """Grouped-query attention with a norm of its own for each query and key head (Cohere, StableLM)."""
-    q_norm, k_norm = (Norm(width=head_dim(c), count=heads) for heads in (c.num_attention_heads, kv_heads(c)))
-    return gqa(c, q_norm=q_norm, k_norm=k_norm, **options)
+def norm_per_head(c: Config) -> tuple[Norm, Norm]:
+    """Norms for queries and keys with weights of their own for each head (Cohere, StableLM)."""
+    d_h = head_dim(c)
+    return Norm(width=d_h, count=c.num_attention_heads), Norm(width=d_h, count=kv_heads(c))
 
 
 def mha(
-    c: Config, *, bias: bool = True, qkv_bias: bool | None = None, kv: int | None = None, **others: Any
+    c: Config,
+    *,
+    qkv_bias: bool = True,
+    out_bias: bool = True,
+    window: int | None = None,
+    kv: int | None = None,
+    source: Kind = "self",
+    inner: Component | None = None,
 ) -> Attention:
-    """Attention whose heads cut the width into equal parts (GPT-2 and its kin); as many key/value heads unless `kv`.
-
-    `bias`: on all projections, unless `qkv_bias` says otherwise of all but the last; `others` as in gqa.
-    """
-    h, many = c.num_attention_heads, bias if qkv_bias is None else qkv_bias
-    fields: dict[str, Any] = dict(q_bias=many, k_bias=many, v_bias=many, out_bias=bias)
-    return Attention(width=c.hidden_size, heads=h, kv_heads=kv or h, head_dim=equal_heads(c), **fields | others)
+    """Attention whose heads cut the width into equal parts (GPT-2 and its kin); as many key/value heads unless `kv`."""
+    h = c.num_attention_heads
+    return Attention(
+        width=c.hidden_size,
+        heads=h,
+        kv_heads=kv or h,
+        head_dim=equal_heads(c),
+        q_bias=qkv_bias,
+        k_bias=qkv_bias,
+        v_bias=qkv_bias,
+        out_bias=out_bias,
+        window=window,
+        source=source,
+        inner=inner,
+    )
 
 
 def biased(attn: Attention) -> Attention:
@@ -163,7 +179,7 @@ def moe(
     *,
     experts: int,
     shared: int | None = None,
-    shared_count: int | None = None,
+    shared_count: int = 1,
     shared_gate: bool = False,
     router_bias: bool = False,
     correction: bool = False,
@@ -173,12 +189,7 @@ def moe(
     router: Component | None = None,
     top_k: int | None = None,
 ) -> Moe:
-    """Routed experts of width `hidden`, num_experts_per_tok of them for each token, perhaps beside shared ones.
-
-    `shared` is the width of the shared ones as one network; unstated, `shared_count` of them are as wide as the others.
-    """
-    if shared is None and shared_count:
-        shared = shared_count * hidden
+    """Routed experts of width `hidden`, num_experts_per_tok of them for each token, perhaps beside shared ones."""
     top_k = top_k or c.num_experts_per_tok
     if top_k is None:
         c.doubts.append(f"{c.family}: {c.key('num_experts_per_tok')} is not stated; active counts every expert")
@@ -195,7 +206,7 @@ def moe(
         correction_counted=correction_counted,
         router=router,
         shared=None if shared is None else glu(c, shared, bias=shared_bias, category="shared_experts"),
-        shared_count=1 if shared_count is None else shared_count,
+        shared_count=shared_count,
         shared_gate=shared_gate,
     )
 
@@ -208,11 +219,6 @@ def pre_norm(norm: Component, attn: Component, ffn: Component) -> Block:
 def norms_around(norm: Component, attn: Component, ffn: Component) -> Block:
     """A norm before and after attention, and before and after the FFN (Gemma 2, AFMoE)."""
     return block(input_norm=norm, attn=attn, post_attn_norm=norm, pre_ffn_norm=norm, ffn=ffn, post_ffn_norm=norm)
-
-
-def parallel(norm: Component, attn: Component, ffn: Component) -> Block:
-    """Attention and FFN side by side behind one norm (GPT-J, Cohere)."""
-    return block(input_norm=norm, attn=attn, ffn=ffn)
 
 
 def norms_after(norm: Component, attn: Component, ffn: Component) -> Block:
@@ -228,54 +234,26 @@ def kinds(c: Config, default: list[str]) -> list[str]:
     return c.words("layer_types", (FULL, SLIDING)) or default
 
 
-def every(period: int, word: str, *, otherwise: str, layers: int) -> list[str]:
-    """`word` on each period-th layer (the last of each group), `otherwise` on the others."""
-    return [word if (i + 1) % period == 0 else otherwise for i in range(layers)]
-
-
-def full_every(c: Config, period: int) -> list[str]:
-    """The word for each layer: `layer_types`, or full attention in each period-th layer and windows in the others."""
-    return kinds(c, every(period, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
-
-
-def full_first(c: Config, period: int) -> list[str]:
-    """Full attention in every period-th layer from the first one on, windows in the others."""
-    return [SLIDING if i % period else FULL for i in range(c.num_hidden_layers)]
-
-
-def sliding(attn: Attention, window: int | None) -> dict[str, Component]:
-    """An attention that sees everything, and one that sees a window, under the words of `layer_types`."""
-    return {FULL: attn, SLIDING: attn.but(window=window)}
+def interleaved(
+    c: Config,
+    attn: Mapping[K, Component],
+    words: list[K],
+    ffn: Mapping[str, Component],
+    ffn_words: list[str],
+    *,
+    layer: Callable[[Component, Component, Component], Block] = pre_norm,
+) -> list[Block]:
+    """A layer for each pair of words (or other keys): its attention's and its FFN's. `layer` joins them with a norm."""
+    built = {(a, f): layer(rms(c), attn[a], ffn[f]) for a in attn for f in ffn}
+    return [built[pair] for pair in zip(words, ffn_words, strict=True)]
 
 
 # -- whole models -------------------------------------------------------------------------------------------------
 
-Parts = Component | Mapping[Any, Component]
 
-
-def decoder(
-    c: Config,
-    attn: Parts,
-    ffn: Parts,
-    words: Sequence[Any] | None = None,
-    ffn_words: Sequence[Any] | None = None,
-    *,
-    layer: Callable[[Any, Any, Any], Block] = pre_norm,
-    norm: Component | None = None,
-    **around: Any,
-) -> Block:
-    """A decoder whose layers join attention and FFN with a norm (RMS unless given) that follows the last one too.
-
-    Where layers differ, `attn` or `ffn` says what each word stands for, and `words` or `ffn_words` has one for each
-    layer. `around` is what else causal_lm takes.
-    """
-    norm = norm or rms(c)
-    if words is None and ffn_words is None:
-        return causal_lm(c, Run(c.num_hidden_layers, layer(norm, attn, ffn)), norm=norm, **around)
-    pairs = list(zip(words or [""] * len(ffn_words or ()), ffn_words or [""] * len(words or ()), strict=True))
-    mixers, ffns = ({"": part} if isinstance(part, Component) else part for part in (attn, ffn))
-    layers = {pair: layer(norm, mixers[pair[0]], ffns[pair[1]]) for pair in dict.fromkeys(pairs)}
-    return causal_lm(c, [layers[pair] for pair in pairs], norm=norm, **around)
+def llama_like(c: Config, attn: Component, ffn: Component) -> Block:
+    """A decoder of equal pre-norm layers with RMS norms."""
+    return causal_lm(c, Run(c.num_hidden_layers, pre_norm(rms(c), attn, ffn)), norm=rms(c))
 
 
 def ignored(c: Config, **built: Any) -> None:
