@@ -43,7 +43,7 @@ def figures(model: Model, *, include_mtp: bool = False) -> Figures:
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
         "model": describe(model),
-        "warnings": list(model.warnings),
+        "warnings": [*model.warnings, *about_bytes(model)],
         "parameters": {
             "total": total,
             "active": active,
@@ -69,6 +69,14 @@ def describe(model: Model) -> Figures:
         "status": model.status,
         "dtype": model.dtype,
     }
+
+
+def about_bytes(model: Model) -> list[str]:
+    """That a quantised checkpoint takes other bytes than its parameters in one dtype."""
+    if not model.quantization:
+        return []
+    method = model.quantization.get("quant_method", "quantised")
+    return [f"{model.family}: the checkpoint is {method}; the bytes are those of unquantised {model.dtype}"]
 
 
 def elements(weights: Iterable[Weight]) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from paramcalc import readers
 from paramcalc.config import Config, Reading
 from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
-from paramcalc.dtypes import DEFAULT, dtype
+from paramcalc.dtypes import DEFAULT, QUANTISED_REST, dtype
 from paramcalc.errors import ConfigError, ParamcalcError, StrictError, nearest
 from paramcalc.families.registry import Family, exists, find, get, index, split_class
 from paramcalc.model import Model
@@ -112,8 +112,8 @@ def _from_config(
     doubts += [f"{family.name}: key {key!r} was not used; the count may be incomplete" for key in view.unread()]
     if not index()[family.name].goldens:
         doubts.append(f"{family.name}: this family has not been verified against a reference")
-    dtype_name, notes = _dtype(fields, family.name)
-    notes += _about_bytes(fields, family.name, dtype_name)
+    quantization, in_section = _quantization({**document.beside, **fields})
+    dtype_name, notes = _dtype(fields, family.name, quantised=quantization is not None)
     if not set(fields) - {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version"}:
         notes.append(f"{family.name}: the config states no sizes; all are the defaults of {family.main_class}")
     return _model(
@@ -124,6 +124,8 @@ def _from_config(
         architecture=architecture,
         tree=tree,
         dtype_name=dtype_name,
+        quantization=quantization,
+        quantised_towers=not in_section,
         doubts=list(dict.fromkeys(doubts)),
         notes=notes + view.all_notes(),
     )
@@ -159,6 +161,8 @@ def _model(
     architecture: str,
     tree: Component,
     dtype_name: str,
+    quantization: Mapping[str, Any] | None = None,
+    quantised_towers: bool = True,
     doubts: list[str] | None = None,
     notes: list[str] | None = None,
 ) -> Model:
@@ -172,6 +176,8 @@ def _model(
         warnings=tuple((doubts or []) + (notes or [])),
         tree=tree,
         config=fields,
+        quantization=quantization,
+        quantised_towers=quantised_towers,
         published=about.get("published") or {},
         url=about.get("source"),
     )
@@ -228,7 +234,8 @@ def _class_of(
     return stated, head, doubts
 
 
-def _dtype(fields: Mapping[str, Any], family: str) -> tuple[str, list[str]]:
+def _dtype(fields: Mapping[str, Any], family: str, *, quantised: bool) -> tuple[str, list[str]]:
+    default = QUANTISED_REST if quantised else DEFAULT
     places = [fields, *(fields[key] for key in ("text_config", "llm_config") if isinstance(fields.get(key), Mapping))]
     for place in places:
         for key in ("dtype", "torch_dtype"):
@@ -236,16 +243,19 @@ def _dtype(fields: Mapping[str, Any], family: str) -> tuple[str, list[str]]:
             if isinstance(stated, str) and stated != "auto":
                 return dtype(stated).name, []
             if stated is not None and not isinstance(stated, str):
-                return DEFAULT, [f"{family}: {key} is not the name of a dtype; {DEFAULT} is assumed for the bytes"]
-    return DEFAULT, [f"{family}: the config names no dtype; {DEFAULT} is assumed for the bytes"]
+                return default, [f"{family}: {key} is not the name of a dtype; {default} is assumed for the bytes"]
+    return default, [f"{family}: the config names no dtype; {default} is assumed for the bytes"]
 
 
-def _about_bytes(fields: Mapping[str, Any], family: str, dtype_name: str) -> list[str]:
-    quantised = fields.get("quantization_config") or fields.get("quantization")
-    if not quantised:
-        return []
-    method = quantised.get("quant_method", "quantised") if isinstance(quantised, Mapping) else "quantised"
-    return [f"{family}: the checkpoint is {method}; the bytes are those of unquantised {dtype_name}"]
+def _quantization(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, bool]:
+    """What the files say about how the checkpoint is quantised, and whether a section says it, of itself."""
+    sections = [value for value in fields.values() if isinstance(value, Mapping)]
+    for place in (fields, *sections):
+        for key in ("quantization_config", "quantization", *readers.SIDECARS):
+            stated = place.get(key)
+            if isinstance(stated, Mapping) and stated:
+                return stated, place is not fields
+    return None, False
 
 
 # -- overrides ---------------------------------------------------------------------------------------------------

@@ -25,5 +25,7 @@ class Model(Frozen):
     warnings: tuple[str, ...]
     tree: Component
     config: Mapping[str, Any]  # the fields it was built from, overrides applied
+    quantization: Mapping[str, Any] | None  # how its checkpoint is quantised, as the files say it
+    quantised_towers: bool  # False: they say it of the language model alone
     published: Mapping[str, Any]  # what its publisher states, as a preset has it
     url: str | None  # where a preset's fields come from

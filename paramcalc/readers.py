@@ -17,6 +17,7 @@ from paramcalc.errors import SourceError, nearest
 
 LARGEST_FILE = 10 * 2**20  # a config is a few KiB; ten MiB leave room for the longest ignore lists
 MOST_ALIASES = 100
+SIDECARS = ("hf_quant_config.json", "quantize_config.json")
 
 
 class Document(NamedTuple):
@@ -25,6 +26,7 @@ class Document(NamedTuple):
     fields: dict[str, Any]
     name: str
     origin: str
+    beside: Mapping[str, Any] = {}  # the files about quantisation that are beside it, by name
 
 
 Source = str | os.PathLike[str] | Mapping[str, Any]
@@ -72,11 +74,20 @@ def read_path(path: Path) -> Document:
     try:
         if path.is_dir():
             return _read_directory(path)
-        return _parsed(_bytes(path), _name(path), str(path), yaml=path.suffix.lower() in (".yaml", ".yml"))
+        document = _parsed(_bytes(path), _name(path), str(path), yaml=path.suffix.lower() in (".yaml", ".yml"))
+        return document._replace(beside=_beside(path)) if path.name == "config.json" else document
     except PermissionError as error:
         raise SourceError(f"not allowed to read {path}", "check the permissions") from error
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _beside(config: Path) -> dict[str, Any]:
+    """What tools write about quantisation into files of their own: ModelOpt, AutoGPTQ."""
+    paths = [config.with_name(name) for name in SIDECARS]
+    return {
+        path.name: _parsed(_bytes(path), path.stem, str(path), yaml=False).fields for path in paths if path.exists()
+    }
 
 
 def _read_directory(path: Path) -> Document:

@@ -11,7 +11,7 @@ import typer  # noqa: TID253  (only `main` imports this module)
 from paramcalc.cli.options import FLAG, HELP
 from paramcalc.version import __version__
 
-COMMANDS = ("count", "memory", "flops", "presets", "families", "schema")  # in the order in which --help lists them
+COMMANDS = ("count", "memory", "presets", "families", "schema")  # in the order in which --help lists them
 ABOUT = "Exact parameter counts of transformer and hybrid models, by arithmetic, from a config alone."
 
 

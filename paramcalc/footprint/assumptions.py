@@ -34,6 +34,7 @@ class Assumptions(Frozen):
     source: int | None = None  # tokens an encoder has read; None: as many as `context`
     dtype: str | None = None
     dtype_of: tuple[tuple[str, str], ...] = ()  # (category or path, dtype)
+    include_mtp: bool = False  # the modules for multi-token prediction that the checkpoint ships
     kv_cache_dtype: str | None = None
     v_cache_dtype: str | None = None  # where values are not stored as keys are
     state_dtype: str | None = None

@@ -31,8 +31,9 @@ def memory(model: Model, *, context: int, **assumptions: Any) -> MemoryReport:
 
 def figures(model: Model, assumed: Assumptions) -> Figures:
     """The same as plain data: the keys and the order of `MemoryReport`."""
+    plan = weights.plan(model, assumed)
     parts = {
-        "weights": weights.figures(weights.stored(model, assumed)),
+        "weights": weights.figures(plan.stored),
         **cache.figures(model, assumed),
         "working": working.figures(model, assumed, batch=assumed.batch),
         "overhead": {"bytes": assumed.overhead, "estimate": True},
@@ -41,7 +42,7 @@ def figures(model: Model, assumed: Assumptions) -> Figures:
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
         "model": describe(model),
-        "warnings": list(model.warnings),
+        "warnings": [*model.warnings, *plan.warnings],
         "assumptions": assumed.values(),
         **parts,
         "total": {"bytes": sum(part["bytes"] for part in parts.values())},

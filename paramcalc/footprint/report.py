@@ -16,6 +16,7 @@ class AssumptionInfo(Report):
     source: int | None = Field(description="tokens an encoder has read; as many as context where null")
     dtype: str | None = Field(description="format of the weights; the checkpoint's own where null")
     dtype_of: tuple[tuple[str, str], ...] = Field(description="(category or path, format)")
+    include_mtp: bool = Field(description="modules for multi-token prediction are in the weights")
     kv_cache_dtype: str | None = Field(description="dtype of keys and values; the checkpoint's where null")
     v_cache_dtype: str | None = Field(description="dtype of values where it is not that of keys")
     state_dtype: str | None = Field(description="dtype of recurrent states; the reference's where null")
@@ -36,7 +37,7 @@ class FormatShare(Report):
     """What is stored in one format."""
 
     tensors: int
-    parameters: int = Field(description="logical: what the unquantised tensors hold")
+    parameters: int = Field(description="logical: what the unquantised tensors hold; none of buffers")
     bytes: int
 
 
@@ -46,6 +47,8 @@ class WeightsPart(Report):
     bytes: int
     by_format: dict[str, FormatShare]
     by_category: dict[str, int]
+    bits_per_weight: str = Field(description="bits of all tensors for each parameter, to three decimals")
+    file_records: int = Field(description="what only files keep beside them (shapes, code tables); not in bytes")
 
 
 class Limited(Report):

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Any, NamedTuple
 
-from paramcalc.dtypes import dtype
+from paramcalc.dtypes import DTYPES
+from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import Assumptions
+from paramcalc.footprint.formats import ALL, EXPERTS, LAYERS, Format, plain
+from paramcalc.footprint.formats_known import exl2, format_named
+from paramcalc.footprint.quantization import Placed, Rule, Scheme, place, scheme, unmatched
 from paramcalc.model import Model
 from paramcalc.spec import CATEGORIES, Category, Weight
 
@@ -18,33 +23,129 @@ class Stored(NamedTuple):
     format: str
     category: Category
     tensors: int
-    parameters: int  # logical: what the unquantised tensors hold
+    parameters: int  # logical: what the unquantised tensors hold; none of buffers and of copies of what is counted
     bytes: int
     weight: Weight  # what is stored, in so many copies
+    records: int = 0  # bytes of what only files keep beside them
+
+
+class Plan(NamedTuple):
+    """Every tensor as it is stored, and what is to be said about that."""
+
+    stored: tuple[Stored, ...]
+    warnings: tuple[str, ...]
 
 
 def stored(model: Model, assumed: Assumptions) -> Iterator[Stored]:
     """Every tensor of the model as it is stored."""
-    kind = dtype(assumed.dtype or model.dtype)
+    return iter(plan(model, assumed).stored)
+
+
+def plan(model: Model, assumed: Assumptions) -> Plan:
+    """Decide for every tensor: what `dtype_of` says, then `dtype`, or where neither does the checkpoint itself.
+
+    Raises ParamcalcError for unknown formats, with the choices, and for parts that no tensor has.
+    """
+    weights = list(tensors(model, assumed))
+    chosen = _scheme(model, assumed, weights)
+    own = tuple(_rule(part, name) for part, name in assumed.dtype_of)
+    placed, unused = place(chosen._replace(rules=(*own, *chosen.rules)), weights)
+    rest = _rest(model, assumed)
+    said = [*chosen.doubts, *_missed(model, [rule for rule in unused if rule in own])]
+    if assumed.dtype is None:
+        said += unmatched(chosen, (rule for rule in unused if rule not in own))
+    found = tuple(_stored(one, rest) for one in placed if one.copies)
+    return Plan(found, tuple(f"{model.family}: {text}" for text in said))
+
+
+def tensors(model: Model, assumed: Assumptions) -> Iterator[Weight]:
+    """What a checkpoint holds: parameters, buffers, and if wanted the modules for multi-token prediction."""
     for weight in model.tree.weights():
-        if weight.role == "parameter":
-            copies = int(weight.copies)
-            elements = int(weight.elements)
-            yield Stored(kind.name, weight.category, copies, copies * elements, copies * kind.bytes(elements), weight)
+        if weight.role != "mtp" or assumed.include_mtp:
+            yield weight
+    if assumed.include_mtp:
+        yield from model.tree.again()
+
+
+def _scheme(model: Model, assumed: Assumptions, weights: list[Weight]) -> Scheme:
+    """The format that is assumed for all it is meant for, or the checkpoint's own scheme."""
+    if assumed.dtype is None:
+        return scheme(model.quantization, towers=model.quantised_towers) or UNQUANTISED
+    form = format_named(assumed.dtype)
+    if form.reach == ALL:
+        return UNQUANTISED
+    reach = form.reach
+    if reach == EXPERTS and not any(map(reach.holds, weights)):
+        reach = LAYERS
+    rules = [Rule("shared_gate")]  # one output: no library quantises it
+    if form.name.startswith("exl2"):
+        rules.append(Rule("lm_head", exl2("6.0", head=True)))
+    doubts = () if form.exact else (f"{form.name}: bytes are an estimate",)
+    return Scheme(form.name, form, reach, tuple(rules), doubts)
+
+
+UNQUANTISED = Scheme("unquantised", None)
+
+
+def _rest(model: Model, assumed: Assumptions) -> Format:
+    """What is not quantised: in the dtype that is assumed, or the model's; beside an assumed format in 16 bits."""
+    if assumed.dtype is None:
+        return plain(DTYPES[model.dtype])
+    form = format_named(assumed.dtype)
+    if form.reach == ALL:
+        return form
+    return plain(DTYPES[model.dtype if model.dtype in ("float16", "bfloat16") else "bfloat16"])
+
+
+def _rule(part: str, name: str) -> Rule:
+    """What `dtype_of` says of a category, or of a path or a part of one."""
+    word = part.lower().replace("-", "_")
+    category = next((category for category in CATEGORIES if category == word), None)
+    return Rule(part, format_named(name), category=category)
+
+
+def _missed(model: Model, unused: list[Rule]) -> Iterator[str]:
+    """Parts that no tensor has: an error, unless the model could have had them."""
+    for rule in unused:
+        tied = any(tie.name.endswith(rule.text) for tie in model.tree.all_ties())
+        if rule.category is None and not tied:
+            hint = "known categories: " + ", ".join(CATEGORIES)
+            raise ParamcalcError(f"--dtype-of {rule.text}: no tensor of the model is called so", hint)
+        yield f"--dtype-of {rule.text}: the model has no such tensor" + (" of its own: it is tied" if tied else "")
+
+
+def _stored(one: Placed, rest: Format) -> Stored:
+    weight, copies = one.weight, one.copies
+    fixed = plain(DTYPES[weight.dtype]) if weight.dtype else None
+    form = one.format or fixed or rest
+    return Stored(
+        form.name,
+        weight.category,
+        copies,
+        copies * int(weight.elements) if weight.role in ("parameter", "mtp") else 0,
+        copies * form.bytes(weight.shape),
+        weight,
+        copies * form.record_bytes(weight.shape),
+    )
 
 
 def figures(found: Iterable[Stored]) -> dict[str, Any]:
     """`weights` of the report."""
     by_format: dict[str, dict[str, int]] = defaultdict(lambda: {"tensors": 0, "parameters": 0, "bytes": 0})
     by_category: dict[str, int] = defaultdict(int)
+    records = 0
     for one in found:
         share = by_format[one.format]
         share["tensors"] += one.tensors
         share["parameters"] += one.parameters
         share["bytes"] += one.bytes
         by_category[one.category] += one.bytes
+        records += one.records
+    total, parameters = sum(by_category.values()), sum(share["parameters"] for share in by_format.values())
     return {
-        "bytes": sum(by_category.values()),
+        "bytes": total,
         "by_format": dict(by_format),
         "by_category": {category: by_category[category] for category in CATEGORIES if category in by_category},
+        "bits_per_weight": f"{Decimal(8 * total) / Decimal(parameters):.3f}" if parameters else "0",
+        "file_records": records,
     }

@@ -1,0 +1,137 @@
+"""Configs of two libraries that describe weights group by group: compressed-tensors and NVIDIA's ModelOpt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from paramcalc.footprint import formats_known as known
+from paramcalc.footprint.formats import LAYERS, TOWERS, Extra, Format
+from paramcalc.footprint.quantization import Rule, Scheme
+
+Stated = Mapping[str, Any]
+LINEAR = TOWERS.also("head")  # every torch.nn.Linear; a router is none, or is left out
+
+
+def compressed_tensors(stated: Stated) -> Scheme:
+    """Groups of modules with the bits, strategy and format of their weights; `ignore` leaves modules out.
+
+    A name is the whole name of a module, `re:` a regular expression, Linear all of that class.
+    """
+    if "quant_algo" in stated:
+        return modelopt(stated)
+    rules = [Rule(str(text), exact=True) for text in stated.get("ignore") or ()]
+    usual, doubts = None, []
+    for group in (stated.get("config_groups") or {}).values():
+        form, doubt = _weights(group, str(group.get("format") or stated.get("format") or "dense"))
+        doubts += doubt
+        for target in group.get("targets") or ():
+            if target == "Linear":
+                usual = form
+            else:
+                rules.append(Rule(str(target), form, exact=True))
+    return Scheme(
+        "compressed-tensors", usual, LINEAR, tuple(rules), tuple(doubts), _cache_dtype(stated.get("kv_cache_scheme"))
+    )
+
+
+def _weights(group: Stated, layout: str) -> tuple[Format | None, list[str]]:
+    """The format of a group's weights, and what is not known of it."""
+    weights = group.get("weights")
+    if not weights or layout == "dense":
+        return None, []
+    bits, size = int(weights.get("num_bits", 8)), int(weights.get("group_size") or 0) or None
+    strategy = str(weights.get("strategy") or ("group" if size else "tensor"))
+    inputs = group.get("input_activations") or {}
+    static = bool(inputs) and inputs.get("dynamic") is False
+    if weights.get("type") == "float":
+        return _floats(bits, strategy, size, weights, static), []
+    size = size if strategy == "group" and size and size > 0 else None
+    if "pack" in layout:
+        index = str(weights.get("actorder")).lower() in ("group", "true")
+        return known.integers(bits, size, zeros=weights.get("symmetric") is False, index=index), []
+    if bits == 8 and size is None:
+        scale = Extra("weight_scale", "tensor" if strategy == "tensor" else "output", 16)
+        extras = [scale, Extra("input_scale", "tensor", 16)] if static else [scale]
+        extras += [Extra("weight_zero_point", scale.per, 8)] if weights.get("symmetric") is False else []
+        return known.W8A8._replace(extras=tuple(extras)), []
+    guess = known.integers(bits, size)._replace(exact=False)
+    return guess, [f"compressed-tensors {layout}: the layout is not known to the byte; bytes are an estimate"]
+
+
+def _floats(bits: int, strategy: str, size: int | None, weights: Stated, static: bool) -> Format:
+    if bits == 4:
+        if size == 32:
+            return known.MXFP4._replace(reach=LAYERS)
+        return known.nvfp4(static=static)
+    if strategy == "block":
+        block = weights.get("block_structure") or [128, 128]
+        return known.fp8_block(int(block[0]), static=static, bits=16)
+    if strategy == "channel":
+        return known.fp8_channel(static=static)
+    if strategy == "group" and size == 32:
+        return known.MXFP8
+    tensor = known.fp8_tensor(static=static)
+    return tensor._replace(extras=tuple(extra._replace(bits=16) for extra in tensor.extras))
+
+
+def _cache_dtype(stated: Any) -> str | None:
+    """The dtype of keys and values that a kv_cache_scheme states."""
+    if not isinstance(stated, Mapping):
+        return None
+    return {("float", 8): "float8_e4m3fn", ("int", 8): "int8"}.get((str(stated.get("type")), stated.get("num_bits", 0)))
+
+
+# -- ModelOpt ----------------------------------------------------------------------------------------------------------
+
+ALGORITHMS: dict[str, Format] = {
+    "FP8": known.fp8_tensor(static=True),
+    "FP8_PB_WO": known.fp8_block(),
+    "FP8_PER_CHANNEL_PER_TOKEN": known.fp8_channel(bits=32),
+    "NVFP4": known.nvfp4(static=True),
+    "W4A16_NVFP4": known.nvfp4(),
+    "NVFP4_AWQ": known.nvfp4(static=True),
+    "MXFP4": known.MXFP4._replace(reach=LAYERS),
+    "MXFP8": known.MXFP8,
+    "W4A16_AWQ": known.integers(4, 128)._replace(name="modelopt-int4-g128"),
+    "W4A8_AWQ": known.integers(4, 128)._replace(name="modelopt-int4-g128"),
+}
+SMOOTHED = ("NVFP4_AWQ", "W4A16_AWQ", "W4A8_AWQ")  # with a 16-bit scale for each input beside the weights
+CACHES = {"FP8": "float8_e4m3fn", "INT8": "int8"}
+
+
+def modelopt(stated: Stated) -> Scheme:
+    """NVIDIA's ModelOpt, in config.json or in hf_quant_config.json beside it; the head is never quantised.
+
+    MIXED_PRECISION names an algorithm for each module in `quantized_layers`.
+    """
+    inner = stated.get("quantization") or stated
+    algorithm, size = inner.get("quant_algo"), inner.get("group_size")
+    left = [*(inner.get("exclude_modules") or ()), *(stated.get("ignore") or ())]
+    rules = [Rule(str(text)) for text in left]
+    doubts: list[str] = []
+    usual = None
+    if algorithm == "MIXED_PRECISION":
+        layers = inner.get("quantized_layers") or {}
+        rules += list(_mixed(layers.items(), doubts))
+    elif algorithm is not None:
+        usual = _algorithm(str(algorithm), size, doubts)
+    cache = CACHES.get(str(inner.get("kv_cache_quant_algo"))) or _cache_dtype(stated.get("kv_cache_scheme"))
+    return Scheme("modelopt", usual, TOWERS, tuple(rules), tuple(dict.fromkeys(doubts)), cache)
+
+
+def _mixed(layers: Iterable[tuple[str, Stated]], doubts: list[str]) -> Iterator[Rule]:
+    for name, own in layers:
+        yield Rule(name, _algorithm(str(own.get("quant_algo")), own.get("group_size"), doubts), exact=True)
+
+
+def _algorithm(name: str, size: Any, doubts: list[str]) -> Format | None:
+    form = ALGORITHMS.get(name)
+    if form is None:
+        doubts.append(f"modelopt: quant_algo {name} is not known; its weights are counted unquantised")
+        return None
+    if name.startswith("W4A") and "NVFP4" not in name:
+        form = known.integers(4, int(size or 128))._replace(name=f"modelopt-int4-g{size or 128}", records=(), word=0)
+    if name in SMOOTHED:
+        form = form._replace(extras=(*form.extras, Extra("pre_quant_scale", "input", 16)))
+    return form

@@ -1,0 +1,193 @@
+"""What the ecosystem calls a tensor: from paths in the tree to names of modules in checkpoints, and rules about them.
+
+Quantisation configs speak of modules by their names in the reference classes: `model.layers.0.self_attn.q_proj`,
+`lm_head`, `re:.*mlp.gate$`. WORDS is the one translation: for each part of a path the words that stand for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+from paramcalc.spec import Weight
+
+NUMBER = "{}"  # stands for the number of a layer or of an expert
+# Words of the modules around a language model, which say nothing about which tensor is meant.
+WRAPPERS = frozenset(
+    ("model", "language_model", "transformer", "text_model", "backbone", "gpt_neox", "base_model", "thinker", "llm")
+)
+PREFIXES = ("model.", "model.language_model.", "language_model.model.", "")
+USUAL = 3  # words for the modules around one that a regular expression is tried with: the most common come first
+QKV = ("qkv_proj", "qkv", "query_key_value", "c_attn", "W_pack", "Wqkv", "wqkv", "att_proj", "in_proj")
+WORDS: dict[str, tuple[str, ...]] = {
+    "layers": ("layers", "h", "blocks", "block", "layer"),
+    "attn": ("self_attn", "attention", "attn", "self_attention", "linear_attn", "mixer", "mamba", "temporal_block"),
+    "mixer": ("linear_attn", "mixer", "mamba", "self_attn", "temporal_block", "conv", "short_conv"),
+    "mamba": ("mamba", "mixer"),
+    "ffn": ("mlp", "feed_forward", "block_sparse_moe", "ffn", "moe", "mixer"),
+    "moe": ("mlp", "block_sparse_moe", "feed_forward", "moe"),
+    "experts": ("experts", "switch_mlp"),
+    "shared_experts": ("shared_experts", "shared_expert", "shared_mlp"),
+    "shared_gate": ("shared_expert_gate", "shared_experts_gate"),
+    "router": ("gate", "router", "wg"),
+    "q_proj": ("q_proj", "wq", "query", "q", "in_proj_qkv", "in_proj_qkvz", *QKV),
+    "k_proj": ("k_proj", "wk", "key", "k", "in_proj_qkv", "in_proj_qkvz", *QKV),
+    "v_proj": ("v_proj", "wv", "value", "v", "in_proj_qkv", "in_proj_qkvz", *QKV),
+    "o_proj": ("o_proj", "out_proj", "wo", "dense", "proj", "c_proj", "attn_out", "out"),
+    "out_proj": ("out_proj", "o_proj"),
+    "q_a_proj": ("q_a_proj", "fused_qkv_a_proj", "fused_qkv_a_proj_with_mqa", "wq_a"),
+    "q_b_proj": ("q_b_proj", "wq_b"),
+    "kv_a_proj": ("kv_a_proj_with_mqa", "kv_a_proj", "fused_qkv_a_proj", "fused_qkv_a_proj_with_mqa", "wkv_a"),
+    "kv_b_proj": ("kv_b_proj", "wkv_b"),
+    "gate_proj": ("gate_proj", "w1", "gate_up_proj", "wi_0", "in_proj_z", "in_proj_qkvz", "g_proj", "ff_proj"),
+    "inner": ("q_proj", "g_proj", "gate_proj"),
+    "up_proj": ("up_proj", "w3", "gate_up_proj", "fc1", "linear_fc1", "c_fc", "dense_h_to_4h", "fc_in", "wi_1", "wi"),
+    "gate_up_proj": ("gate_up_proj",),
+    "down_proj": ("down_proj", "w2", "fc2", "linear_fc2", "c_proj", "dense_4h_to_h", "fc_out", "ff_out", "wo"),
+    "z_proj": ("in_proj_z", "in_proj_qkvz", "g_proj"),
+    "a_proj": ("in_proj_a", "in_proj_ba", "a_proj"),
+    "b_proj": ("in_proj_b", "in_proj_ba", "b_proj"),
+    "lm_head": ("lm_head", "output", "embed_out", "head"),
+    "embed_tokens": ("embed_tokens", "wte", "word_embeddings", "embed_in", "tok_embeddings", "embeddings"),
+    "vision_tower": ("vision_tower", "vision_model", "visual", "vision_encoder", "vision_backbone", "vit", "vpm"),
+    "projector": ("multi_modal_projector", "embed_vision", "mm_projector", "merger", "connector", "aligner", "mlp1"),
+    "audio_tower": ("audio_tower", "audio_encoder", "speech_encoder", "audio", "embed_audio"),
+    "correction": ("e_score_correction_bias", "correction_bias", "gate"),
+}
+MTP = {"proj": ("eh_proj", "fc", "proj"), "lm_head": ("shared_head", "lm_head")}
+# A rule about anything in here says that the whole tower is left alone: nobody quantises a part of one.
+TOWERS = frozenset((*WORDS["vision_tower"], *WORDS["projector"], *WORDS["audio_tower"]))
+# What a rule may name without there being a matrix of that name: nothing is lost where it matches none.
+NO_MATRIX = re.compile(
+    r"norm|ln_|embed|wte|bias|conv|rotary|lm_head|mtp|eh_proj|head|sinks|A_log|dt_|shared_expert_gate"
+)
+
+
+class Names(NamedTuple):
+    """What a tensor may be called: the words for each part of its module's name, and the numbers of its layers."""
+
+    parts: tuple[tuple[str, ...], ...]
+    layers: tuple[range, ...]
+    experts: int
+    first: int = 0  # number of the first layer of its stack: not 0 for multi-token prediction, which comes after all
+
+
+def names_of(weight: Weight, depth: int) -> Names:
+    """The names of the module that holds a tensor, in a model of so many layers."""
+    path = [part for part in weight.name.split(".")[:-1] if part not in WRAPPERS]
+    parts: list[tuple[str, ...]] = []
+    for before, part in zip(["", *path], path, strict=False):
+        if part == "gate" and before == "router":
+            continue
+        if part == "expert" or (part[0].isdigit() and before == "layers"):
+            parts.append((NUMBER,))
+        else:
+            words = WORDS.get(part, ())
+            parts.append(words if part in words else (*words, part))
+    if path[:1] != ["mtp"]:
+        return Names(tuple(parts), weight.layers, weight.experts)
+    number = re.fullmatch(r"layer(?:_(\d+))?", path[1]) if len(path) > 1 else None
+    if number is None:
+        return Names((("mtp",), MTP.get(path[1], parts[1]), *parts[2:]), (), weight.experts)
+    at = depth + int(number[1] or 0)  # published files number it as one more layer
+    return Names((("mtp",), WORDS["layers"], (NUMBER,), *parts[2:]), (range(at, at + 1),), weight.experts, depth)
+
+
+@lru_cache(maxsize=4096)
+def modules(names: Names, layer: int) -> tuple[str, ...]:
+    """Names that the module of one layer may have, for regular expressions; the first expert stands for all."""
+    numbers = iter((str(layer), "0"))
+    filled = [(next(numbers, "0"),) if words == (NUMBER,) else words for words in names.parts]
+    around = [words[:USUAL] for words in filled[:-1]]
+    return tuple(".".join(words) for words in product(*around, filled[-1])) if filled else ()
+
+
+# -- rules -----------------------------------------------------------------------------------------------------------
+
+
+class Pattern(NamedTuple):
+    """A rule's text, with the numbers taken out of it: equal rules about many layers are one."""
+
+    parts: tuple[str, ...]  # empty: a regular expression
+    regex: re.Pattern[str] | None
+    exact: bool  # the whole name of a module, not part of it or a module around it
+    digits: bool  # a regular expression that tells layers apart
+
+
+@lru_cache(maxsize=4096)
+def pattern(text: str, *, exact: bool) -> tuple[Pattern, tuple[int, ...]]:
+    """A rule's text as a pattern and the numbers in it.
+
+    `re:` before it (compressed-tensors) or the signs of one (transformers) make it a regular expression; `*` is a
+    wildcard; all else is the name of a module, or where not `exact` a part of one.
+    """
+    stated = text.removeprefix("re:")
+    if text.startswith("re:") or set(stated) & set("\\^$|()[]+"):
+        return Pattern((), _compiled(stated), exact, _tells_layers_apart(stated)), ()
+    parts, numbers = [], []
+    for part in stated.split("."):
+        if part.isdigit():
+            numbers.append(int(part))
+            parts.append(NUMBER)
+        elif part not in WRAPPERS and part != "weight":
+            parts.append(part)
+    return Pattern(tuple(parts), None, exact, digits=False), tuple(numbers)
+
+
+def _compiled(text: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(text)
+    except re.error:
+        return None
+
+
+def _tells_layers_apart(text: str) -> bool:
+    return bool(re.search(r"\d", re.sub(r"\\d|\{[\d,]*\}|[a-z]\d|\d+-\d", "", text)) or re.search(r"\[\d-\d\]", text))
+
+
+def matches(one: Pattern, names: Names) -> bool:
+    """Whether the pattern, numbers aside, speaks of this tensor's module."""
+    if one.regex is not None:
+        layer = names.layers[0].start if names.layers else 0
+        return regex_matches(one.regex, names, layer)
+    return bool(one.parts) and any(_parts_match(one, parts) for parts in _variants(names.parts))
+
+
+def regex_matches(regex: re.Pattern[str], names: Names, layer: int) -> bool:
+    """Whether a regular expression fits a name that the module may have in one layer."""
+    prefixes = ("",) if regex.pattern.startswith(".*") else PREFIXES
+    return any(regex.match(prefix + name) for name in modules(names, layer) for prefix in prefixes)
+
+
+def _variants(parts: tuple[tuple[str, ...], ...]) -> Iterator[tuple[tuple[str, ...], ...]]:
+    """With the number of an expert, and without it where all experts are one tensor."""
+    yield parts
+    if WORDS["experts"] in parts:
+        at = parts.index(WORDS["experts"])
+        yield parts[: at + 1] + parts[at + 2 :]
+    if parts and parts[0] == ("mtp",):
+        yield parts[1:]
+
+
+def _parts_match(one: Pattern, parts: tuple[tuple[str, ...], ...]) -> bool:
+    wanted = one.parts
+    if one.exact and "*" not in "".join(wanted):
+        return len(wanted) == len(parts) and all(map(_word_fits, wanted, parts))
+    return any(_begins(wanted, parts[at:]) for at in range(len(parts)))
+
+
+def _begins(wanted: tuple[str, ...], parts: tuple[tuple[str, ...], ...]) -> bool:
+    """Whether the parts begin with what is wanted: a module holds all in it. A wildcard reaches over dots."""
+    if not wanted:
+        return True
+    if not parts or not _word_fits(wanted[0], parts[0]):
+        return bool(parts) and wanted[0].startswith("*") and _begins(wanted, parts[1:])
+    return _begins(wanted[1:], parts[1:]) or (wanted[0].endswith("*") and _begins(wanted, parts[1:]))
+
+
+def _word_fits(wanted: str, words: tuple[str, ...]) -> bool:
+    return wanted in words or ("*" in wanted and any(fnmatchcase(word, wanted) for word in words))

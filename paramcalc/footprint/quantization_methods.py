@@ -1,0 +1,380 @@
+"""What each quantization method's config means: one reader for each `quant_method`, from its fields to a Scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from paramcalc.dtypes import Dtype
+from paramcalc.footprint import formats_known as known
+from paramcalc.footprint.compressed_tensors import compressed_tensors, modelopt
+from paramcalc.footprint.formats import EXPERTS, LAYERS, MLX, WITH_HEAD, Extra, Format
+from paramcalc.footprint.quantization import Rule, Scheme
+
+Stated = Mapping[str, Any]
+# transformers converts every torch.nn.Linear but the output head; a projection of MTP modules is none of its class.
+LINEARS = LAYERS.also("vision", "projector")
+LEFT_OUT = (
+    "modules_to_not_convert",
+    "ignored_layers",
+    "ignore",
+    "exclude",
+    "exclude_modules",
+    "llm_int8_skip_modules",
+    "skip_modules",
+    "linear_weights_not_to_quantize",
+)
+
+
+def read(stated: Stated) -> Scheme:
+    """The scheme of a quantization_config, by its `quant_method`; MLX's has none."""
+    method = str(stated.get("quant_method") or _unnamed(stated)).lower().replace("_", "-")
+    reader = METHODS.get(method)
+    if reader is None:
+        return unknown(stated, method)
+    return reader(stated)
+
+
+def _unnamed(stated: Stated) -> str:
+    """The method of a config that does not say: each library has fields of its own."""
+    for method, keys in (
+        ("modelopt", ("quantization", "quant_algo")),
+        ("bitsandbytes", ("load_in_4bit", "load_in_8bit")),
+        ("compressed-tensors", ("config_groups",)),
+        ("gptq", ("desc_act", "damp_percent", "true_sequential")),
+        ("awq", ("zero_point", "w_bit", "q_group_size")),
+        ("mlx", ("bits", "group_size")),
+    ):
+        if any(key in stated for key in keys):
+            return method
+    return "unnamed"
+
+
+def left_out(stated: Stated) -> tuple[Rule, ...]:
+    """The modules that stay as they are, under whichever key the method has for them."""
+    return tuple(Rule(str(text)) for key in LEFT_OUT for text in stated.get(key) or ())
+
+
+def whole(value: Any) -> int | None:
+    """The size of a group; -1, 0 or nothing is a whole row."""
+    size = -1 if value is None else int(value)
+    return size if size > 0 else None
+
+
+def estimated(form: Format, method: str) -> Scheme:
+    """A scheme whose bytes come near and are not to be taken for more."""
+    doubt = f"{method}: the layout is not known to the byte; bytes of {form.name} are an estimate"
+    return Scheme(method, form._replace(exact=False), LINEARS, doubts=(doubt,))
+
+
+def unknown(stated: Stated, method: str) -> Scheme:
+    """Any other method: its bits and groups with a 16-bit scale, or no better idea than 16 bits."""
+    bits = stated.get("bits") or stated.get("nbits") or stated.get("num_bits") or stated.get("w_bit")
+    if isinstance(bits, int) and bits in known.BITS:
+        guess = known.integers(bits, whole(stated.get("group_size")))
+        return estimated(guess, f"quant_method {method!r}")._replace(rules=left_out(stated))
+    doubt = f"quant_method {method!r} is not known: bytes are those of the unquantised weights, which is too many"
+    return Scheme(method, None, doubts=(doubt,))
+
+
+# -- integers ----------------------------------------------------------------------------------------------------------
+
+
+def gptq(stated: Stated) -> Scheme:
+    """AutoGPTQ, GPTQModel, optimum. `dynamic` has regular expressions: `-:` leaves modules out, `+:` changes them."""
+    bits, size = int(stated.get("bits", 4)), whole(stated.get("group_size", 128))
+    # AutoGPTQ's own config files; later libraries write no biases that a layer does not have.
+    old = "model_file_base_name" in stated and "checkpoint_format" not in stated
+
+    def layer(changed: Stated) -> Format:
+        own = {"bits": bits, "group_size": size} | dict(changed)
+        return known.gptq(int(own["bits"]), whole(own["group_size"]), zero_bias=old)
+
+    rules = [_dynamic(text, changed, layer) for text, changed in (stated.get("dynamic") or {}).items()]
+    inside = stated.get("modules_in_block_to_quantize")
+    names = [name for item in inside or () for name in ([item] if isinstance(item, str) else item)]
+    rules += [Rule(str(name), layer({})) for name in names]
+    reach = WITH_HEAD if stated.get("lm_head") else LAYERS
+    return Scheme("gptq", None if names else layer({}), reach, (*rules, *left_out(stated)))
+
+
+def _dynamic(text: str, changed: Any, layer: Callable[[Stated], Format]) -> Rule:
+    sign, _, regex = text.partition(":")
+    negative = sign == "-"
+    regex = regex if sign in ("-", "+") else text
+    return Rule(f"re:{regex}", None if negative or changed is False else layer(changed))
+
+
+def awq(stated: Stated) -> Scheme:
+    """AutoAWQ: w_bit or bits, q_group_size or group_size."""
+    bits = int(stated.get("bits") or stated.get("w_bit") or 4)
+    size = whole(stated.get("group_size", stated.get("q_group_size", 128)))
+    return Scheme("awq", known.awq(bits, size), LAYERS, left_out(stated))
+
+
+def auto_round(stated: Stated) -> Scheme:
+    """Intel's AutoRound packs as GPTQ or AWQ does; `extra_config` has other bits for single modules."""
+    packing = str(stated.get("packing_format", "auto_round:auto_gptq")).lower()
+    usual = {"bits": stated.get("bits", 4), "group_size": stated.get("group_size", 128)}
+    build = known.awq if "awq" in packing else known.gptq
+
+    def layer(own: Stated) -> Format | None:
+        merged = usual | {key: own[key] for key in usual if key in own}
+        return None if int(merged["bits"]) >= 16 else build(int(merged["bits"]), whole(merged["group_size"]))
+
+    rules = [Rule(str(name), layer(own), exact=True) for name, own in (stated.get("extra_config") or {}).items()]
+    return Scheme("auto-round", layer({}), LAYERS, (*rules, *left_out(stated)))
+
+
+def mlx(stated: Stated) -> Scheme:
+    """MLX: bits and group_size for all, and under the names of modules others, or false."""
+
+    def layer(own: Stated) -> Format:
+        mode = str(own.get("mode", stated.get("mode", "affine")))
+        if mode == "affine":
+            return known.mlx(int(own.get("bits", 4)), int(own.get("group_size", 64)))
+        floats = {"mxfp4": known.MXFP4, "nvfp4": known.nvfp4()._replace(extras=(known.nvfp4().extras[0],))}
+        return (floats | {"mxfp8": known.MXFP8})[mode]._replace(reach=MLX)
+
+    usual = {key: stated[key] for key in ("bits", "group_size", "mode") if key in stated}
+    rules = [
+        Rule(
+            name, layer(usual | dict(own)) if isinstance(own, Mapping) else (layer(usual) if own else None), exact=True
+        )
+        for name, own in stated.items()
+        if isinstance(own, Mapping | bool) and ("." in name or name in ("lm_head", "embed_tokens"))
+    ]
+    return Scheme("mlx", layer(usual), MLX, tuple(rules))
+
+
+def hqq(stated: Stated) -> Scheme:
+    """HQQ: one quant_config for all layers, or one for each name of a projection."""
+    config = stated.get("quant_config") or stated
+
+    def layer(own: Stated) -> Format:
+        params = own.get("weight_quant_params") or own
+        return known.hqq(int(params.get("nbits", 4)), whole(params.get("group_size", 64)) or 64)
+
+    skipped = left_out(stated)
+    if "weight_quant_params" in config or "nbits" in config:
+        return Scheme("hqq", layer(config), LINEARS, skipped)
+    rules = [Rule(name, layer(own)) for name, own in config.items() if isinstance(own, Mapping)]
+    return Scheme("hqq", None, LINEARS, (*skipped, *rules))
+
+
+def quanto(stated: Stated) -> Scheme:
+    """Quanto: `weights` is int8, int4, int2 or float8."""
+    weights = str(stated.get("weights", "int8"))
+    form = known.fp8_channel() if "float8" in weights else known.quanto(int(weights.removeprefix("int")))
+    return Scheme("quanto", form, LINEARS, left_out(stated))
+
+
+def torchao(stated: Stated) -> Scheme:
+    """torchao: quant_type is a word, or under `default` the class of a config with its fields."""
+    kind = stated.get("quant_type")
+    kind = kind.get("default", kind) if isinstance(kind, Mapping) else kind
+    name = str(kind.get("_type", kind) if isinstance(kind, Mapping) else kind).lower().replace("_", "")
+    fields = kind.get("_data", {}) if isinstance(kind, Mapping) else stated.get("quant_type_kwargs") or {}
+    if "int4weightonly" in name:
+        form = known.torchao_int4(int(fields.get("group_size", 128)))
+    elif "float8" in name:
+        per_row = "PerRow" in str(fields.get("granularity", ""))
+        form = known.fp8_channel(bits=32) if per_row or "weightonly" in name else known.fp8_tensor()
+    elif "int8weightonly" in name or "int8dynamicactivationint8" in name:
+        form = known.quanto(8)._replace(name="torchao-int8")
+    else:
+        return unknown(stated, f"torchao {name}")
+    return Scheme("torchao", form, LINEARS, left_out(stated))
+
+
+def bitsandbytes(stated: Stated) -> Scheme:
+    """bitsandbytes: 8 bits with a scale a row, or nf4 and fp4 with a scale for each 64 values."""
+    skipped = stated.get("llm_int8_skip_modules")
+    reach = LINEARS if skipped is None else LINEARS.also("head")  # a list of one's own replaces the usual exception
+    if stated.get("load_in_8bit") or stated.get("_load_in_8bit"):
+        return Scheme("bitsandbytes", known.INT8, reach, left_out(stated))
+    double = bool(stated.get("bnb_4bit_use_double_quant"))
+    form = known.bnb4(str(stated.get("bnb_4bit_quant_type", "fp4")), double=double)
+    return Scheme("bitsandbytes", form, reach, left_out(stated))
+
+
+# -- floats ------------------------------------------------------------------------------------------------------------
+
+
+def fp8(stated: Stated) -> Scheme:
+    """8-bit floats in squares of weight_block_size (DeepSeek-V3), or with one scale for each matrix.
+
+    `scale_fmt` ue8m0 with `expert_dtype` fp4 is DeepSeek-V4's: exponents for scales, experts in 4 bits.
+    """
+    block, static = stated.get("weight_block_size"), stated.get("activation_scheme") == "static"
+    bits = 8 if stated.get("scale_fmt") == "ue8m0" and stated.get("expert_dtype") == "fp4" else 32
+    form = known.fp8_block(int(block[0]), static=static, bits=bits) if block else known.fp8_tensor(static=static)
+    experts = (Rule("experts", known.MXFP4),) if stated.get("expert_dtype") == "fp4" else ()
+    return Scheme("fp8", form, LINEARS, (*left_out(stated), *experts))
+
+
+def mxfp4(stated: Stated) -> Scheme:
+    """gpt-oss: the experts' matrices, each 32 inputs with an exponent."""
+    return Scheme("mxfp4", known.MXFP4, EXPERTS, left_out(stated))
+
+
+def fbgemm_fp8(stated: Stated) -> Scheme:
+    """FBGEMM (Llama 3.1 405B): a float32 scale for each output."""
+    return Scheme("fbgemm-fp8", known.FBGEMM, LINEARS, left_out(stated))
+
+
+def eetq(stated: Stated) -> Scheme:
+    """EETQ: 8 bits, a 16-bit scale for each output."""
+    return Scheme("eetq", known.EETQ, LINEARS, left_out(stated))
+
+
+def on_the_fly(form: Format) -> Callable[[Stated], Scheme]:
+    """A method without fields of its own."""
+    return lambda stated: Scheme(form.name, form._replace(reach=LAYERS), LINEARS, left_out(stated))
+
+
+def bitnet(stated: Stated) -> Scheme:
+    """BitNet: two bits, packed when the file was written (`offline`) and in 16 bits before."""
+    online = stated.get("linear_class") == "autobitlinear" and stated.get("quantization_mode") == "online"
+    return Scheme("bitnet", None if online else known.BITNET, LINEARS, left_out(stated))
+
+
+def metal(stated: Stated) -> Scheme:
+    """Metal's kernels: MLX's layout, for linear layers."""
+    form = known.mlx(int(stated.get("bits", 4)), int(stated.get("group_size", 64)))
+    return Scheme("metal", form, LINEARS, left_out(stated))
+
+
+def quark(stated: Stated) -> Scheme:
+    """AMD's Quark: dtype and qscheme of the weights, the same for all layers or others for some."""
+
+    def layer(config: Stated) -> Format | None:
+        weight = config.get("weight")
+        if not weight:
+            return None
+        kind, size = str(weight.get("dtype")), whole(weight.get("group_size"))
+        scale = str(weight.get("qscheme", "per_tensor"))
+        static = bool(config.get("input_tensors")) and not config["input_tensors"].get("is_dynamic")
+        if kind == "fp8_e4m3":
+            return known.fp8_tensor(static=static) if scale == "per_tensor" else known.fp8_channel(bits=32)
+        if kind == "fp4":
+            return known.MXFP4
+        return known.awq(int(kind.removeprefix("u").removeprefix("int")), size)
+
+    usual = layer(stated.get("global_quant_config") or {})
+    others = (stated.get("layer_quant_config") or {}).items()
+    rules = tuple(Rule(str(name), layer(config)) for name, config in others)
+    exact_kinds = usual is None or usual.name.startswith(("fp8", "mxfp4"))
+    doubts = () if exact_kinds else (f"quark: the layout of {usual.name} is not known to the byte",)  # type: ignore[union-attr]
+    return Scheme("quark", usual, LINEARS, (*left_out(stated), *rules), doubts)
+
+
+# -- codebooks and averages ------------------------------------------------------------------------------------------
+
+
+def aqlm(stated: Stated) -> Scheme:
+    """AQLM (2401.06118): codes into codebooks, and an fp16 scale for each output."""
+    inputs, outputs = int(stated.get("in_group_size", 8)), int(stated.get("out_group_size", 1))
+    books, bits = int(stated.get("num_codebooks", 1)), int(stated.get("nbits_per_codebook", 16))
+    form = Format(
+        f"aqlm-{books}x{bits}",
+        Dtype("codes", inputs * outputs, books * (1 if bits <= 8 else 2)),
+        (
+            Extra("codebooks", "tensor", books * 2**bits * inputs * outputs * 16),
+            Extra("scales", "output", 16 // outputs),
+        ),
+        rows=outputs,
+        columns=inputs,
+        summary=f"{books} codes of {bits} bits for each {inputs * outputs} values",
+        source="aqlm: inference.py, 2401.06118",
+    )
+    return Scheme("aqlm", form, LINEARS, left_out(stated))
+
+
+def exl(stated: Stated) -> Scheme:
+    """ExLlamaV2 and V3: bits on average, others for the head."""
+    method, bits = str(stated.get("quant_method")), str(float(stated.get("bits", 4.0)))
+    head = Rule("lm_head", known.exl2(str(float(stated.get("head_bits", 6))), head=True))
+    form = known.exl2(bits)._replace(name=f"{method}-{bits}bpw")
+    return Scheme(method, form, LAYERS, (head,), (f"{method}: bits are an average; bytes are an estimate",))
+
+
+def vptq(stated: Stated) -> Scheme:
+    """VPTQ (2409.17066): bits of the indices by the length of a vector, the same for all layers as for the first."""
+    layers = stated.get("config_for_layers") or stated.get("shared_layer_config") or {}
+    first: Stated = next(iter(layers.values()), {})
+    length = max((int(n) for n in first.get("vector_lens", ())), default=8)
+    sizes = [int(n) for key in ("num_centroids", "num_res_centroids") for n in first.get(key, ()) if int(n) > 1]
+    bits = sum((n - 1).bit_length() for n in sizes) or 16
+    form = Format(f"vptq-{bits}b-v{length}", Dtype("indices", 8 * length, bits), exact=False)
+    return estimated(form, "vptq")._replace(rules=left_out(stated))
+
+
+def spqr(stated: Stated) -> Scheme:
+    """SpQR (2306.03078): 3 bits, two levels of scales, and outliers whose number a config only hints at."""
+    form = Format("spqr", Dtype("int3", 8, 3), (Extra("scales", "block", 26, 16),), exact=False)
+    return estimated(form, "spqr")._replace(rules=left_out(stated))
+
+
+def higgs(stated: Stated) -> Scheme:
+    """HIGGS (2411.17525): a grid of p values, a 16-bit scale for each group."""
+    bits, size = int(stated.get("bits", 4)), int(stated.get("group_size", 256))
+    return estimated(known.integers(bits, size), "higgs")._replace(rules=left_out(stated))
+
+
+def float4(stated: Stated) -> Scheme:
+    """FP-Quant and Four over Six: NVIDIA's or the open 4-bit floats, with matrices of their own beside them."""
+    method = str(stated.get("quant_method"))
+    kind = str(stated.get("forward_dtype") or stated.get("weight_dtype") or stated.get("dtype") or "nvfp4")
+    if stated.get("store_master_weights") or stated.get("keep_master_weights"):
+        return Scheme(method, None, doubts=(f"{method}: master weights are kept, the quantised ones not counted",))
+    form = known.MXFP4 if kind == "mxfp4" else known.nvfp4()
+    return estimated(form, method)._replace(rules=left_out(stated))
+
+
+def by_bits(stated: Stated) -> Scheme:
+    """Bits and groups as stated, in a layout that is not known to the byte."""
+    bits = int(stated.get("nbits") or stated.get("num_bits") or stated.get("bits") or 4)
+    method = str(stated.get("quant_method"))
+    return estimated(known.integers(bits, whole(stated.get("group_size", 64))), method)._replace(rules=left_out(stated))
+
+
+def gguf(_: Stated) -> Scheme:
+    """The types of a GGUF file stand in the file, not in the config."""
+    doubt = "gguf: the config does not say in which types; bytes are unquantised; --dtype q4_k_m and the like say it"
+    return Scheme("gguf", None, doubts=(doubt,))
+
+
+def _all(reader: Callable[[Stated], Scheme], names: Iterable[str]) -> dict[str, Callable[[Stated], Scheme]]:
+    return dict.fromkeys(names, reader)
+
+
+METHODS: dict[str, Callable[[Stated], Scheme]] = {
+    **_all(gptq, ("gptq", "gptq-marlin", "marlin")),
+    **_all(awq, ("awq", "awq-marlin", "gemm", "gemv")),
+    **_all(auto_round, ("auto-round", "intel/auto-round", "autoround")),
+    "mlx": mlx,
+    "hqq": hqq,
+    "quanto": quanto,
+    "torchao": torchao,
+    "bitsandbytes": bitsandbytes,
+    "fp8": fp8,
+    "mxfp4": mxfp4,
+    "mxfp8": on_the_fly(known.MXFP8),
+    "nvfp4": on_the_fly(known.nvfp4()),
+    "fbgemm-fp8": fbgemm_fp8,
+    "eetq": eetq,
+    "bitnet": bitnet,
+    "metal": metal,
+    "quark": quark,
+    "aqlm": aqlm,
+    "vptq": vptq,
+    "spqr": spqr,
+    "higgs": higgs,
+    **_all(float4, ("fp-quant", "fouroversix")),
+    **_all(by_bits, ("sinq", "gemma")),
+    **_all(exl, ("exl2", "exl3")),
+    "gguf": gguf,
+    **_all(compressed_tensors, ("compressed-tensors", "sparseml")),
+    **_all(modelopt, ("modelopt", "modelopt-fp4", "modelopt-fp8", "modelopt-mixed")),
+}
