@@ -62,7 +62,7 @@ def family_info(name: str) -> FamilyInfo:
 
 def own_family() -> FamilyInfo:
     """paramcalc's own `model_type: transformer`."""
-    from paramcalc.families.own import TransformerConfig
+    from paramcalc.families.own_fields import TransformerConfig
 
     entry = index()[OWN]
     fields = TransformerConfig.model_json_schema()["properties"]
@@ -103,7 +103,7 @@ def schema(name: str) -> dict[str, Any]:
 
 def _model_schema() -> dict[str, Any]:
     """A YAML model: Hugging Face fields under their model_type, or paramcalc's own transformer."""
-    from paramcalc.families.own import TransformerConfig
+    from paramcalc.families.own_fields import TransformerConfig
 
     about = {
         "name": {"type": "string"},

@@ -229,9 +229,9 @@ class Config:
             return None
         (first, value), *others = stated.items()
         for other, rival in others:
-            if rival != value:
+            if rival != value or type(rival) is not type(value):
                 raise self.error(
-                    first, f"is {_shown(value)}, but {other!r} says {_shown(rival)}", hint="keep one of the two"
+                    first, f"is {shown(value)}, but {other!r} says {shown(rival)}", hint="keep one of the two"
                 )
         return value
 
@@ -241,7 +241,7 @@ class Config:
         """A view of a nested mapping, read as declared, or as `reading` says; what it leaves unread is reported."""
         value = self.raw(name)
         if value is not None and not isinstance(value, Mapping):
-            raise self.error(name, f"must be a mapping, not {_shown(value)}")
+            raise self.error(name, f"must be a mapping, not {shown(value)}")
         self._sections[name] = Config(
             value or {},
             self._reading.sections[name] if reading is None else reading,
@@ -276,7 +276,7 @@ class Config:
         for value in values or ():
             if value not in known:
                 raise self.error(
-                    name, f"has the unknown word {_shown(value)}", hint="known: " + ", ".join(sorted(allowed))
+                    name, f"has the unknown word {shown(value)}", hint="known: " + ", ".join(sorted(allowed))
                 )
         return values
 
@@ -297,7 +297,7 @@ class Config:
         if values is None:
             return None
         if not isinstance(values, Sequence) or isinstance(values, str):
-            raise self.error(name, f"must be a list, not {_shown(values)}")
+            raise self.error(name, f"must be a list, not {shown(values)}")
         return list(values)
 
     def numbers(self, name: str) -> list[int]:
@@ -306,7 +306,7 @@ class Config:
         if values is None:
             return []
         if not isinstance(values, Sequence) or isinstance(values, str) or not all(type(v) is int for v in values):
-            raise self.error(name, f"must be a list of layer numbers, not {_shown(values)}")
+            raise self.error(name, f"must be a list of layer numbers, not {shown(values)}")
         return list(values)
 
     def require(self, condition: bool, message: str, hint: str | None = None) -> None:
@@ -354,15 +354,15 @@ class Config:
     def _checked(self, name: str, value: Any, default: Any) -> Any:
         if isinstance(default, bool):
             if not isinstance(value, bool):
-                raise self.error(name, f"must be true or false, not {_shown(value)}")
+                raise self.error(name, f"must be true or false, not {shown(value)}")
             return value
         if isinstance(default, str):
             if not isinstance(value, str):
-                raise self.error(name, f"must be a word, not {_shown(value)}")
+                raise self.error(name, f"must be a word, not {shown(value)}")
             return value
         if isinstance(default, float):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < LARGEST_SIZE:
-                raise self.error(name, f"must be a positive number, not {_shown(value)}")
+                raise self.error(name, f"must be a positive number, not {shown(value)}")
             return float(value)
         return self.whole(name, value)
 
@@ -370,22 +370,17 @@ class Config:
         """A size from the file: a whole number in range. Digits in quotes are read with a doubt."""
         if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
             self.doubts.append(
-                f"{self.family}: {self._path}{self.key(name)} is the text {_shown(value)}, read as a number"
+                f"{self.family}: {self._path}{self.key(name)} is the text {shown(value)}, read as a number"
             )
             value = int(value) if len(value) < 20 else value
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self.error(name, f"must be a whole number, not {_shown(value)}")
+            raise self.error(name, f"must be a whole number, not {shown(value)}")
         least = 0 if name in MAY_BE_ZERO else 1
         most = DEEPEST if name in ("num_hidden_layers", "num_decoder_layers") else LARGEST_SIZE
         if value < least:
             raise self.error(name, f"must be at least {least}, not {value:,}")
         if value > most:
-            raise self.error(
-                name,
-                f"is {value:.3g}; more than {most:,} cannot be meant"
-                if value < 10**300
-                else f"is absurdly large; more than {most:,} cannot be meant",
-            )
+            raise self.error(name, beyond(value, most))
         return value
 
 
@@ -395,10 +390,27 @@ def _symbolic(name: str, key: str, value: Any) -> Any:
     return value
 
 
-_BRIEF = Repr()
+def beyond(value: int, most: int) -> str:
+    """What is said of a size that is a slip."""
+    size = f"{value:,}" if value < 10**24 else "absurdly large"
+    return f"is {size}; more than {most:,} cannot be meant"
+
+
+class _Brief(Repr):
+    """Values as their files write them, cut short."""
+
+    def repr_bool(self, x: bool, _level: int) -> str:
+        return "true" if x else "false"
+
+    def repr_NoneType(self, _x: None, _level: int) -> str:  # noqa: N802  (reprlib goes by the type's name)
+        return "null"
+
+
+_BRIEF = _Brief()
 _BRIEF.maxlevel, _BRIEF.maxstring, _BRIEF.maxother, _BRIEF.maxlong = 3, 60, 60, 60
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value for a message, cut short."""
     text = _BRIEF.repr(value)  # never the whole of it: aliases make a short YAML file a value without end
     return text if len(text) <= 40 else text[:37] + "..."

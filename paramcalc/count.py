@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.dtypes import dtype
+from paramcalc.errors import ParamcalcError
 from paramcalc.model import Model
 from paramcalc.spec import CATEGORIES, Category, Component, Weight
 from paramcalc.version import SCHEMA_VERSION, __version__
@@ -24,9 +25,13 @@ Figures = dict[str, Any]
 def count(model: Model, *, include_mtp: bool = False) -> CountReport:
     """Count a model's parameters: total, active, by category, by layer.
 
-    `include_mtp` adds the multi-token-prediction modules that the checkpoint ships to the total.
+    `include_mtp` adds the multi-token-prediction modules that the checkpoint ships to the total. Raises ParamcalcError
+    for anything but a Model.
     """
     from paramcalc.report import CountReport
+
+    if not isinstance(model, Model):
+        raise ParamcalcError(f"a {type(model).__name__} is not a Model", "count what paramcalc.load gives")
 
     return CountReport.model_validate(figures(model, include_mtp=include_mtp))
 

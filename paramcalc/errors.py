@@ -48,6 +48,12 @@ def nearest(word: str, choices: Iterable[str], *, fallback: str) -> str:
 
 
 def one_line(text: str, most: int = 1_000) -> str:
-    """`text` as one line of at most `most` characters, in which what would steer a terminal is escaped."""
-    short = text if len(text) <= most else text[: most - 3] + "..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in short)
+    """`text` as one printable line of at most `most` characters."""
+    return printable(text if len(text) <= most else text[: most - 3] + "...")
+
+
+def printable(text: str) -> str:
+    """`text` with what would break a line or steer a terminal escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

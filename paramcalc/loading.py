@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from paramcalc import readers
 from paramcalc.config import Config, Reading
 from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
 from paramcalc.dtypes import DEFAULT, QUANTISED_REST, dtype
-from paramcalc.errors import ConfigError, ParamcalcError, StrictError, nearest
+from paramcalc.errors import ConfigError, ParamcalcError, StrictError, nearest, one_line
 from paramcalc.families.registry import Family, exists, find, get, index, split_class
 from paramcalc.model import Model
 from paramcalc.spec import Block, Component
 
 # Keys of a preset that describe the file rather than the model.
 ABOUT = ("source", "published", "name", "description")
+OWN = "transformer"
+SAME_IN_ALL = {"torch_dtype": "dtype"}  # the older name of a field that every config has
 
 
 def load(
@@ -59,7 +61,12 @@ def build(
     fields = {key: value for key, value in document.fields.items() if key not in ABOUT}
     # Which family reads the other overrides depends on these two.
     fields |= {key: overrides[key] for key in ("model_type", "architectures") if key in overrides}
-    if fields.get("model_type") == "transformer":
+    if fields.get("model_type") == OWN:
+        if as_family is not None and as_family.lower() != OWN:
+            raise ConfigError(
+                f"model_type: {OWN} cannot be counted as {as_family!r} in {document.origin}",
+                "leave out --as-family: it is for a model_type that is not known",
+            )
         return _strict(_own(document, fields, about, overrides), strict)
     return _strict(_from_config(document, fields, about, overrides, as_family, text_only), strict)
 
@@ -67,19 +74,18 @@ def build(
 def _own(
     document: readers.Document, fields: dict[str, Any], about: Mapping[str, Any], overrides: Mapping[str, Any]
 ) -> Model:
-    from paramcalc.families import own
+    from paramcalc.families import own, own_fields
 
-    described = own.parse(
-        _overridden(fields, overrides, {}, set(own.TransformerConfig.model_fields), document.origin), document.origin
-    )
+    changed = _overridden(fields, overrides, own_fields.NAMES, own_fields.known_fields(), OWN, document.origin)
+    described = own_fields.parse(changed, document.origin)
     return _model(
         document,
         about,
         fields=described.model_dump(exclude_none=True),
-        family="transformer",
+        family=OWN,
         architecture="Transformer",
         tree=own.tree(described, document.origin),
-        dtype_name=dtype(described.dtype).name,
+        dtype_name=_known_dtype(described.dtype, document.origin),
     )
 
 
@@ -93,9 +99,10 @@ def _from_config(
 ) -> Model:
     origin = document.origin
     model_type, stated = _word(fields, "model_type", origin), _architecture(fields, origin)
-    family = get(as_family) if as_family else find(model_type, stated, origin)
-    fields = _overridden(fields, overrides, family.reading.names, _known_keys(family.reading), origin)
-    architecture, head, doubts = _class_of(family, stated, model_type, as_family)
+    family = find(model_type, stated, origin) if as_family is None else get(as_family)
+    fields = _overridden(fields, overrides, _names(family.reading), _known_keys(family.reading), family.name, origin)
+    foreign = as_family is not None and family.name != model_type
+    architecture, head, doubts = _class_of(family, stated, model_type, foreign=foreign)
     view = Config(
         fields,
         family.reading,
@@ -113,7 +120,7 @@ def _from_config(
     if not index()[family.name].goldens:
         doubts.append(f"{family.name}: this family has not been verified against a reference")
     quantization, in_section = _quantization({**document.beside, **fields})
-    dtype_name, notes = _dtype(fields, family.name, quantised=quantization is not None)
+    dtype_name, notes = _dtype(fields, family.name, origin, quantised=quantization is not None)
     if not set(fields) - {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version"}:
         notes.append(f"{family.name}: the config states no sizes; all are the defaults of {family.main_class}")
     return _model(
@@ -167,13 +174,13 @@ def _model(
     notes: list[str] | None = None,
 ) -> Model:
     return Model(
-        name=str(about.get("name") or document.name),
+        name=one_line(str(about.get("name") or document.name)),
         family=family,
-        architecture=architecture,
+        architecture=one_line(architecture),
         source=document.origin,
         status="approximate" if doubts else "exact",
         dtype=dtype_name,
-        warnings=tuple((doubts or []) + (notes or [])),
+        warnings=tuple(map(one_line, (doubts or []) + (notes or []))),
         tree=tree,
         config=fields,
         quantization=quantization,
@@ -211,11 +218,11 @@ def _architecture(fields: Mapping[str, Any], origin: str) -> str | None:
 
 
 def _class_of(
-    family: Family, stated: str | None, model_type: str | None, as_family: str | None
+    family: Family, stated: str | None, model_type: str | None, *, foreign: bool
 ) -> tuple[str, str, list[str]]:
     """The class to count, its head, and doubts about the choice."""
     main_head = split_class(family.main_class)[1] or "lm"
-    if as_family:
+    if foreign:
         return family.main_class, main_head, [f"{model_type or stated} is counted as if it were {family.name}"]
     doubts = []
     if model_type != family.name:
@@ -234,14 +241,21 @@ def _class_of(
     return stated, head, doubts
 
 
-def _dtype(fields: Mapping[str, Any], family: str, *, quantised: bool) -> tuple[str, list[str]]:
+def _known_dtype(stated: str, origin: str) -> str:
+    try:
+        return dtype(stated).name
+    except ParamcalcError as error:
+        raise ConfigError(f"{error.message} in {origin}", error.hint) from error
+
+
+def _dtype(fields: Mapping[str, Any], family: str, origin: str, *, quantised: bool) -> tuple[str, list[str]]:
     default = QUANTISED_REST if quantised else DEFAULT
     places = [fields, *(fields[key] for key in ("text_config", "llm_config") if isinstance(fields.get(key), Mapping))]
     for place in places:
         for key in ("dtype", "torch_dtype"):
             stated = place.get(key)
             if isinstance(stated, str) and stated != "auto":
-                return dtype(stated).name, []
+                return _known_dtype(stated, origin), []
             if stated is not None and not isinstance(stated, str):
                 return default, [f"{family}: {key} is not the name of a dtype; {default} is assumed for the bytes"]
     return default, [f"{family}: the config names no dtype; {default} is assumed for the bytes"]
@@ -269,10 +283,14 @@ def _overridden(
     fields: dict[str, Any],
     overrides: Mapping[str, Any],
     names: Mapping[str, str],
-    known: set[str],
+    known: Collection[str],
+    family: str,
     origin: str,
 ) -> dict[str, Any]:
-    """The fields with the overrides applied. Raises ConfigError for a field that neither file nor family knows."""
+    """The fields with the overrides applied. Raises ConfigError for a field that neither file nor family knows.
+
+    `names` are other names of fields, `known` what the family reads, in sections with dots.
+    """
     result = dict(fields)
     for name, value in overrides.items():
         *path, last = name.split(".")
@@ -281,15 +299,35 @@ def _overridden(
             if place.get(step) is None and step in known:
                 place[step] = {}
             if not isinstance(place.get(step), dict):
-                raise ConfigError(f"--set {name}: {step} is not a section of {origin}")
+                whole = f"`paramcalc families {family}` lists the fields it reads"
+                if step in known:
+                    whole = f"replace the whole of it: --set '{step}={{\"{last}\": ...}}'"
+                raise ConfigError(f"--set {name}: {step} is not a section of {origin}", whole)
             place[step] = dict(place[step])
             place = place[step]
-        own = names.get(last, last)
-        key = last if own not in place and last in place else own
-        if key not in place and (path or key not in known):
-            hint = nearest(
-                last, known | set(place) | set(names), fallback="`paramcalc families NAME` lists a family's fields"
+        key, *others = _spellings(last, SAME_IN_ALL if path else names, place)
+        if key not in place and ".".join([*path, key]) not in known:
+            raise ConfigError(
+                f"--set {name}: no such field in {origin}", _meant(name, {*known, *place, *names}, family)
             )
-            raise ConfigError(f"--set {name}: no such field in {origin}", hint)
+        for other in others:
+            place.pop(other, None)  # what an override says, holds, under whatever name the file has it
         place[key] = value
     return result
+
+
+def _meant(name: str, choices: set[str], family: str) -> str:
+    """A hint for a field that does not exist: one of a similar name, wherever it stands."""
+    fallback = f"`paramcalc families {family}` lists the fields it reads"
+    return nearest(name, choices, fallback="") or nearest(name.rpartition(".")[2], choices, fallback=fallback)
+
+
+def _spellings(name: str, names: Mapping[str, str], place: Mapping[str, Any]) -> list[str]:
+    """All names of a field, the one that the file uses first: else the family's own."""
+    own = names.get(name, name)
+    same = dict.fromkeys([own, name, *(alias for alias, target in names.items() if target == own)])
+    return sorted(same, key=lambda key: key not in place)
+
+
+def _names(reading: Reading) -> Mapping[str, str]:
+    return {**SAME_IN_ALL, **reading.names}

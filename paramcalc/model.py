@@ -13,7 +13,7 @@ class Model(Frozen):
     """A loaded model, ready to count. Made by `paramcalc.load`.
 
     `status` is "exact" where the count equals the reference class's to the last parameter, else "approximate", with
-    the reasons in `warnings`.
+    the reasons in `warnings`. What may come from a file (name, architecture, warnings) is one printable line each.
     """
 
     name: str

@@ -18,6 +18,7 @@ from paramcalc.errors import SourceError, nearest
 LARGEST_FILE = 10 * 2**20  # a config is a few KiB; ten MiB leave room for the longest ignore lists
 MOST_ALIASES = 100
 SIDECARS = ("hf_quant_config.json", "quantize_config.json")
+ENDINGS = (".json", ".yaml", ".yml")
 
 
 class Document(NamedTuple):
@@ -44,13 +45,23 @@ def read(source: Source) -> Document:
         kind = type(source).__name__
         raise SourceError(f"a {kind} is not a model", "give a path, a preset's name, or a mapping of config fields")
     text = os.fspath(source)
+    if not text.strip():
+        raise SourceError("an empty name is no model", "give a path or a preset's name; . is the current directory")
     if text == "-":
-        if sys.stdin is None:
-            raise SourceError("standard input is closed")
-        return _parsed(_limited(sys.stdin.buffer.read(LARGEST_FILE + 1), "standard input"), "stdin", "standard input")
+        return _standard_input()
     if _is_path(text):
         return read_path(Path(text))
     return read_preset(text)
+
+
+def _standard_input() -> Document:
+    if sys.stdin is None:
+        raise SourceError("standard input is closed")
+    try:
+        data = sys.stdin.buffer.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise SourceError(f"cannot read standard input: {error.strerror}") from error
+    return _parsed(_limited(data, "standard input"), "stdin", "standard input")
 
 
 def _is_path(text: str) -> bool:
@@ -59,9 +70,18 @@ def _is_path(text: str) -> bool:
         return True
     try:
         path = Path(text)
-        return path.is_file() or (path / "config.json").is_file() or (path.exists() and text not in presets.names())
+        return (
+            path.is_file()
+            or (path / "config.json").is_file()
+            or (os.path.lexists(path) and text not in presets.names())
+        )
     except (ValueError, OSError):  # a null byte, a name too long, a folder that may not be searched
         return False
+
+
+def exists(text: str) -> bool:
+    """Whether a text names a model that is there, as a file, a folder or a preset."""
+    return (_is_path(text) and os.path.lexists(text)) or text.lower() in presets.names()
 
 
 def read_preset(name: str) -> Document:
@@ -74,8 +94,10 @@ def read_path(path: Path) -> Document:
     try:
         if path.is_dir():
             return _read_directory(path)
-        document = _parsed(_bytes(path), _name(path), str(path), yaml=path.suffix.lower() in (".yaml", ".yml"))
+        document = _parsed(_bytes(path), _name(path), str(path), yaml=_ending_says_yaml(path))
         return document._replace(beside=_beside(path)) if path.name == "config.json" else document
+    except FileNotFoundError as error:
+        raise SourceError(f"no such file: {path}", _missing_hint(path)) from error
     except PermissionError as error:
         raise SourceError(f"not allowed to read {path}", "check the permissions") from error
     except OSError as error:
@@ -105,28 +127,50 @@ def _read_directory(path: Path) -> Document:
 
 
 def _name(path: Path) -> str:
-    if path.stem in ("config", "params"):
-        return path.resolve().parent.name or path.stem
-    return path.stem
+    if path.is_relative_to("/dev/fd"):  # <(...) in a shell: the bare number would say nothing
+        return str(path)
+    if path.stem not in ("config", "params"):
+        return path.stem
+    folder = Path(os.path.abspath(path)).parent  # not resolved: where a link points says less than where it stands
+    if folder.parent.name == "snapshots":  # the cache of the Hugging Face hub: models--org--name/snapshots/hash
+        return folder.parent.parent.name.rpartition("--")[2] or path.stem
+    return folder.name or path.stem
+
+
+def _ending_says_yaml(path: Path) -> bool | None:
+    """A file's ending says what it holds; in a pipe or a device, the text has to."""
+    return path.suffix.lower() in (".yaml", ".yml") if path.is_file() else None
 
 
 def _bytes(path: Path) -> bytes:
+    """What a file, a pipe or a device gives, as far as a config can be long."""
     try:
-        if not path.exists():
-            raise SourceError(f"no such file: {path}", _missing_hint(str(path)))
-        if not path.is_file():
-            raise SourceError(
-                f"{path} is not a regular file", "give a config.json, a YAML file, or - for standard input"
-            )
         with path.open("rb") as file:
             return _limited(file.read(LARGEST_FILE + 1), str(path))
     except ValueError as error:  # a null byte
         raise SourceError(f"cannot read {path}: {error}") from error
 
 
-def _missing_hint(text: str) -> str:
-    stem = Path(text).stem
-    return nearest(stem, presets.names(), fallback="`paramcalc presets` lists the models that ship with it")
+def _missing_hint(path: Path) -> str:
+    """What may have been meant by a file that is not there."""
+    if path.is_symlink():
+        return f"it is a symbolic link to {os.readlink(path)}, which is not there"
+    beside = [name for name in _configs_beside(path) if nearest(path.stem, [Path(name).stem], fallback="")]
+    if beside:
+        return f"did you mean {' or '.join(map(repr, beside[:3]))}?"
+    if preset := nearest(path.stem.lower(), presets.names(), fallback=""):
+        return f"{preset} `paramcalc presets` lists the models that ship with it"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}; nothing is downloaded: give the path of a config.json that you have"
+    return "give the path of a model's config.json, or a name that `paramcalc presets` lists"
+
+
+def _configs_beside(path: Path) -> list[str]:
+    """The files in a missing one's folder that could be meant."""
+    try:
+        return sorted(entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in ENDINGS)
+    except OSError:
+        return []
 
 
 def _limited(data: bytes, origin: str) -> bytes:
@@ -170,10 +214,15 @@ def _json(text: str, origin: str) -> Any:
 def _unique(pairs: list[tuple[str, Any]], origin: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for key, value in pairs:
-        if key in fields and fields[key] != value:
-            raise SourceError(f"{origin} says {key!r} twice: {fields[key]!r} and {value!r}", "keep one of the two")
+        if key in fields and (first := _written(fields[key])) != (second := _written(value)):
+            raise SourceError(f"{origin} says {key!r} twice: {first} and {second}", "keep one of the two")
         fields[key] = value
     return fields
+
+
+def _written(value: Any) -> str:
+    """A value as JSON in one form: 1, 1.0 and true are equal in Python, and here they are not."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def _yaml(text: str, origin: str) -> Any:

@@ -127,18 +127,32 @@ def test_fields_that_cannot_be(run: Run, tmp_path: Path, name: str) -> None:
     assert problem in refused(run, write(tmp_path, LLAMA | changes))
 
 
+SECTION_OF_EXPERTS = "a section (experts, top_k, d_ff, shared, every, first_dense)"
 OWN_FIELDS = {
-    "missing": ({"d_model": None}, "d_model"),
+    "missing": ({"d_model": None}, "d_model must be a whole number, not null"),
     "unknown": ({"d_modle": 5}, "d_modle is not a field of it"),
-    "zero": ({"n_heads": 0}, "n_heads"),
-    "text": ({"d_ff": "large"}, "d_ff"),
-    "fraction": ({"d_ff": 1.5}, "d_ff"),
+    "zero": ({"n_heads": 0}, "n_heads must be at least 1, not 0"),
+    "absurd": ({"n_layers": 100_001}, "n_layers is 100,001; more than 100,000 cannot be meant"),
+    "text": ({"d_ff": "large"}, "d_ff must be a whole number, not 'large'"),
+    "fraction": ({"d_ff": 1.5}, "d_ff must be a whole number, not 1.5"),
+    "word": ({"norm": "batch"}, "norm must be rms or layer, not 'batch'"),
+    "no word": ({"dtype": 16}, "dtype must be a word, not 16"),
+    "flag": ({"tie_embeddings": 1}, "tie_embeddings must be true or false, not 1"),
     "heads": ({"n_heads": 7}, "d_model (64) is not divisible by n_heads (7)"),
     "kv heads": ({"n_kv_heads": 3}, "n_heads (4) is not divisible by n_kv_heads (3)"),
     "depth": ({"layers": [{"repeat": 3}]}, "layers describes 3 layers, n_layers says 2"),
-    "top_k": ({"moe": {"experts": 2, "top_k": 3}}, "top_k (3) is more than experts (2)"),
-    "positions": ({"positions": "learned"}, "max_positions"),
-    "gated": ({"ffn": "gated", "d_ff": None}, "d_ff"),
+    "experts": ({"moe": 8}, f"moe must be {SECTION_OF_EXPERTS}, not 8"),
+    "shared": ({"moe": {"experts": 8, "top_k": 2, "shared": -1}}, "moe.shared must be at least 0, not -1"),
+    "top_k": ({"moe": {"experts": 2, "top_k": 3}}, "moe is impossible: top_k (3) is more than experts (2)"),
+    "bias": ({"bias": 5}, "bias must be true or false or a section (attention, ffn, head), not 5"),
+    "part of bias": ({"bias": {"ffn": 3}}, "bias.ffn must be true or false, not 3"),
+    "layers": ({"layers": {"n": 2}}, "layers must be a list of sections, each for one or several layers"),
+    "layer": ({"layers": [2]}, "layers[0] must be a section (repeat, n_heads, n_kv_heads, head_dim, d_ff, ffn, moe"),
+    "layer's experts": ({"layers": [{"moe": True}]}, f"layers[0].moe must be {SECTION_OF_EXPERTS} or false, not true"),
+    "layer's top_k": ({"layers": [{"moe": {"experts": 4}}]}, "layers[0].moe.top_k is required and missing"),
+    "positions": ({"positions": "learned"}, "positions: learned goes with max_positions"),
+    "gated": ({"ffn": "gated", "d_ff": None}, "d_ff is required for a gated ffn"),
+    "its dtype": ({"dtype": "float61"}, "unknown dtype 'float61' in "),
 }
 
 
@@ -147,6 +161,26 @@ def test_own_fields_that_cannot_be(run: Run, tmp_path: Path, name: str) -> None:
     changes, problem = OWN_FIELDS[name]
 
     assert problem in refused(run, write(tmp_path, SMALL | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"hidden_size": 64}, "paramcalc's own family calls it d_model"),
+        ({"num_hidden_layers": 64}, "paramcalc's own family calls it n_layers"),
+        ({"d_modle": 64}, "did you mean 'd_model'"),
+        ({"moe": {"experts": 8, "topk": 2}}, "did you mean 'top_k'?"),
+        ({"layers": [{"repeats": 2}]}, "did you mean 'repeat'?"),
+        ({"top_k": 2}, "did you mean 'moe.top_k'?"),
+        ({"quite_another": 2}, "`paramcalc schema model` lists every field"),
+    ],
+)
+def test_own_fields_that_are_not_known_get_a_hint(run: Run, tmp_path: Path, changes: dict[str, Any], hint: str) -> None:
+    code, out, err = run("count", write(tmp_path, SMALL | changes))
+
+    assert (code, out) == (2, "")
+    assert "is not a field of it" in err
+    assert err.splitlines()[1].startswith(f"hint: {hint}")
 
 
 def test_a_missing_required_field_is_named(run: Run, tmp_path: Path) -> None:
@@ -234,8 +268,10 @@ def test_an_unreadable_file(run: Run, tmp_path: Path) -> None:
     assert "not allowed to read" in refused(run, str(path))
 
 
-def test_a_device_is_not_a_config(run: Run) -> None:
-    assert "is not a regular file" in refused(run, "/dev/null")
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs devices")
+@pytest.mark.parametrize(("device", "problem"), [("/dev/null", "is empty"), ("/dev/zero", "is larger than")])
+def test_a_device_is_read_as_far_as_a_config_can_be_long(run: Run, device: str, problem: str) -> None:
+    assert problem in refused(run, device)
 
 
 @pytest.mark.parametrize(
@@ -360,3 +396,84 @@ def test_a_narrow_encoding_escapes_what_it_lacks() -> None:
     )
     assert done.returncode == 0
     assert b"124,439,808" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name_is_not_the_current_directory(run: Run, name: str) -> None:
+    assert "an empty name is no model" in refused(run, name)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("1", "true"), ("1", "1.0"), ("[0]", "[false]"), ('{"a": 1}', '{"a": true}')]
+)
+def test_values_that_only_python_takes_for_equal_contradict_each_other(
+    run: Run, tmp_path: Path, first: str, second: str
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(f'{{"model_type": "llama", "x": {first}, "x": {second}}}')
+
+    assert f"says 'x' twice: {first} and {second}" in refused(run, str(path))
+
+
+def test_two_names_of_a_field_must_agree_in_kind_too(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path, {"model_type": "gpt2", "n_layer": 1, "num_hidden_layers": True})
+
+    assert "n_layer is 1, but 'num_hidden_layers' says true" in refused(run, path)
+
+
+def test_a_value_said_twice_alike_is_no_contradiction(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "gpt2", "x": {"a": 1, "b": 2}, "x": {"b": 2, "a": 1}, "dtype": "float32"}')
+
+    assert run("count", str(path))[0] == 0
+
+
+@pytest.mark.parametrize(("layers", "shown"), [(100_001, "100,001"), (10**15, "1,000,000,000,000,000")])
+def test_a_size_beyond_belief_is_shown_as_it_stands(run: Run, tmp_path: Path, layers: int, shown: str) -> None:
+    message = refused(run, write(tmp_path, LLAMA | {"num_hidden_layers": layers}))
+
+    assert f"num_hidden_layers is {shown}; more than 100,000 cannot be meant" in message
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+@pytest.mark.parametrize("name", ["loop", "loop.json"])
+def test_a_loop_of_links_is_said_to_be_one(run: Run, tmp_path: Path, name: str, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).symlink_to("other")
+    Path("other").symlink_to(name)
+
+    assert "Too many levels of symbolic links" in refused(run, name)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_a_link_to_nowhere_names_its_target(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.symlink_to("gone.json")
+
+    assert run("count", str(path)) == (
+        2,
+        "",
+        f"error: no such file: {path}\nhint: it is a symbolic link to gone.json, which is not there\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("config.json", "did you mean 'conf.json'?"),
+        ("settings.json", "give the path of a model's config.json, or a name that `paramcalc presets` lists"),
+        ("llama3-8b.yml", "did you mean 'llama3-8b'"),
+        ("nowhere/x.json", "there is no folder nowhere; nothing is downloaded"),
+        ("some-org/some-model", "there is no folder some-org; nothing is downloaded"),
+    ],
+)
+def test_a_file_that_is_not_there_gets_a_hint(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, hint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf.json").write_text("{}")
+    code, out, err = run("count", name)
+
+    assert (code, out) == (2, "")
+    assert err.splitlines()[0] == f"error: no such file: {name}"
+    assert err.splitlines()[1].startswith(f"hint: {hint}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -120,6 +122,33 @@ def test_every_way_to_give_a_model(run: Run, tmp_path: Path, monkeypatch: pytest
 
     assert (code, err) == (0, "")
     assert json.loads(out)["parameters"]["total"] == QWEN_TOTAL
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes with names")
+@pytest.mark.parametrize("text", [json.dumps(CONFIG), yaml.safe_dump(CONFIG)], ids=["json", "yaml"])
+@pytest.mark.parametrize("how", ["fifo", "/dev/stdin", "<(...)"])
+def test_pipes_are_read_like_files(tmp_path: Path, text: str, how: str) -> None:
+    (tmp_path / "text").write_text(text)
+    os.mkfifo(tmp_path / "fifo")
+    count = f"{sys.executable} -m paramcalc count --json"
+    script = {
+        "fifo": f"cat text > fifo & {count} fifo",
+        "/dev/stdin": f"cat text | {count} /dev/stdin",
+        "<(...)": f"{count} <(cat text)",
+    }
+    done = subprocess.run(["bash", "-c", script[how]], cwd=tmp_path, capture_output=True, check=True)
+
+    assert json.loads(done.stdout)["parameters"]["total"] == QWEN_TOTAL
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_a_file_in_the_hub_cache_is_called_after_its_model(run: Run, tmp_path: Path) -> None:
+    snapshot = tmp_path / "models--org--Some-7B" / "snapshots" / "0123abcd"
+    snapshot.mkdir(parents=True)
+    (tmp_path / "blob").write_text(json.dumps(CONFIG))
+    (snapshot / "config.json").symlink_to(tmp_path / "blob")
+
+    assert json.loads(run("count", str(snapshot), "--json")[1])["model"]["name"] == "Some-7B"
 
 
 def test_settings_replace_fields_under_either_name(run: Run) -> None:
@@ -291,3 +320,136 @@ def test_the_language_model_alone(run: Run, tmp_path: Path) -> None:
     assert text["parameters"]["total"] == 2 * layer + 64 + 1000 * 64
     assert text["model"]["status"] == whole["model"]["status"] == "exact"
     assert text["parameters"]["total"] < whole["parameters"]["total"]
+
+
+def write(folder: Path, name: str, fields: dict[str, object]) -> str:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(fields))
+    return str(path)
+
+
+@pytest.mark.parametrize("extra", [[], ["--explain"], ["--json"]], ids=str)
+def test_warnings_of_several_models_say_whose_they_are(run: Run, tmp_path: Path, extra: list[str]) -> None:
+    first = write(tmp_path, "first.json", CONFIG | {"odd": 1})
+    second = write(tmp_path, "second.json", CONFIG | {"odder": 1})
+    tail = "was not used; the count may be incomplete"
+
+    assert run("count", first, second, *extra)[2].splitlines() == [
+        f"warning: first: qwen2: key 'odd' {tail}",
+        f"warning: second: qwen2: key 'odder' {tail}",
+    ]
+    assert run("count", first, *extra)[2].splitlines() == [f"warning: qwen2: key 'odd' {tail}"]
+
+
+def test_models_that_share_a_name_are_told_apart_by_their_source(run: Run, tmp_path: Path) -> None:
+    paths = [write(tmp_path, f"{folder}/model.json", CONFIG | {"odd": 1}) for folder in ("a", "b")]
+
+    assert [line.split(": ")[1] for line in run("count", *paths)[2].splitlines()] == paths
+
+
+@pytest.mark.parametrize("stated", ["dtype", "torch_dtype"])
+@pytest.mark.parametrize("changed", ["dtype", "torch_dtype"])
+@pytest.mark.parametrize("model_type", ["qwen2", "transformer"])
+def test_an_override_of_the_dtype_holds_under_either_name(
+    run: Run, tmp_path: Path, stated: str, changed: str, model_type: str
+) -> None:
+    own = {"model_type": "transformer", "d_model": 64, "n_heads": 4, "n_layers": 3}
+    fields = {key: value for key, value in CONFIG.items() if key != "torch_dtype"} if model_type == "qwen2" else own
+    stated = "dtype" if model_type == "transformer" else stated
+    path = write(tmp_path, "model.json", fields | {stated: "float16"})
+
+    code, out, err = run("count", path, "--set", f"{changed}=float64", "--json")
+
+    assert (code, err) == (0, "")
+    assert json.loads(out)["weights"]["dtype"] == "float64"
+
+
+@pytest.mark.parametrize("stated", ["n_layer", "num_hidden_layers"])
+@pytest.mark.parametrize("changed", ["n_layer", "num_hidden_layers"])
+def test_an_override_holds_under_whatever_name_the_file_has(
+    run: Run, tmp_path: Path, stated: str, changed: str
+) -> None:
+    path = write(tmp_path, "model.json", {"model_type": "gpt2", stated: 3, "dtype": "float32"})
+
+    code, out, err = run("count", path, "--set", f"{changed}=1", "--json")
+
+    assert (code, err) == (0, "")
+    assert json.loads(out)["parameters"]["total"] == 124_439_808 - 11 * 7_087_872
+
+
+def test_an_override_takes_hugging_faces_names_of_our_own_fields(run: Run) -> None:
+    _, ours, _ = run("count", "tutorial-110m", "--set", "n_layers=1", "--json")
+    _, theirs, err = run("count", "tutorial-110m", "--set", "num_hidden_layers=1", "--json")
+
+    assert (theirs, err) == (ours, "")
+    # by hand: 110m = embedding 32000 x 768, final norm 768, and 12 x (4 x 768^2 + 2 x 768 x 3072 + 2 x 768)
+    assert json.loads(ours)["parameters"]["total"] == 32_000 * 768 + 768 + 7_079_424
+
+
+def test_an_override_reaches_what_a_section_leaves_open(run: Run) -> None:
+    _, out, err = run("count", "tutorial-moe", "--set", "moe.d_ff=64", "--json")
+
+    assert err == ""
+    assert json.loads(out)["components"]["experts"]["total"] == 12 * 8 * 2 * 768 * 64
+    _, out, _ = run("count", "tutorial-110m", "--set", "moe.experts=4", "--set", "moe.top_k=1", "--json")
+    assert json.loads(out)["components"]["experts"]["active"] == 12 * 2 * 768 * 3072
+
+
+@pytest.mark.parametrize("name", ["gpt2", "GPT2"])
+def test_a_model_counted_as_what_it_is_stays_exact(run: Run, name: str) -> None:
+    assert run("count", "gpt2", "--as-family", name, "--json") == run("count", "gpt2", "--json")
+
+
+def test_a_head_is_kept_where_the_family_is_its_own(run: Run) -> None:
+    head = ["--set", 'architectures=["GPT2Model"]', "--json"]
+
+    assert run("count", "gpt2", "--as-family", "gpt2", *head) == run("count", "gpt2", *head)
+
+
+@pytest.mark.parametrize(
+    ("argv", "problem"),
+    [
+        (["gpt2", "--as-family", ""], "unknown family ''"),
+        (["tutorial-110m", "--as-family", "llama"], "model_type: transformer cannot be counted as 'llama'"),
+        (["tutorial-110m", "--as-family", ""], "model_type: transformer cannot be counted as ''"),
+        (["gpt2", "--as-family", "transformer"], "transformer describes models of its own"),
+    ],
+)
+def test_a_family_that_a_model_cannot_be_counted_as(run: Run, argv: list[str], problem: str) -> None:
+    code, out, err = run("count", *argv)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {problem}")
+
+
+STEERING = "two\nlines \x1b[31mred\x1b[0m \u202ereversed \r over"
+STEERED = r"two\nlines \x1b[31mred\x1b[0m \u202ereversed \r over"
+
+
+@pytest.mark.parametrize("extra", [[], ["--depth", "2"], ["--explain"], ["--format", "csv"], ["--format", "markdown"]])
+def test_a_name_cannot_break_what_is_drawn(run: Run, tmp_path: Path, extra: list[str]) -> None:
+    path = write(tmp_path, "model.json", CONFIG | {"name": STEERING, f"key {STEERING}": 1})
+
+    code, out, err = run("count", path, *extra)
+
+    assert code == 0
+    assert STEERED in out.replace("\\\\", "\\")
+    assert all(character.isprintable() or character == "\n" for character in out + err)
+    assert len(run("count", path, path)[1].splitlines()) == 4
+
+
+def test_parts_that_a_file_names_cannot_break_what_is_drawn(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path, "model.json", {"model_type": "xmod", "languages": [STEERING], "num_hidden_layers": 1})
+
+    for extra in ([], ["--depth", "9"], ["--explain"], ["--format", "csv"], ["--explain", "--format", "csv"]):
+        code, out, err = run("count", path, *extra)
+        assert code == 0
+        assert all(character.isprintable() or character == "\n" for character in out + err)
+
+
+def test_counting_what_is_no_model_says_how_to_get_one() -> None:
+    for thing in ("gpt2", None, CONFIG, Path("config.json")):
+        with pytest.raises(paramcalc.ParamcalcError, match="is not a Model") as error:
+            paramcalc.count(thing)  # type: ignore[arg-type]
+        assert error.value.hint == "count what paramcalc.load gives"

@@ -73,7 +73,7 @@ def test_an_undeclared_field_is_a_slip_of_the_recipe() -> None:
         (2.0, "must be a whole number, not 2.0"),
         (float("nan"), "must be a whole number, not nan"),
         ("auto", "must be a whole number, not 'auto'"),
-        (True, "must be a whole number, not True"),
+        (True, "must be a whole number, not true"),
         ([5], r"must be a whole number, not \[5\]"),
         (LARGEST_SIZE + 1, "more than 1,000,000,000 cannot be meant"),
         (10**400, "absurdly large"),

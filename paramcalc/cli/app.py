@@ -4,30 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer  # noqa: TID253  (only `main` imports this module)
 
+from paramcalc.cli.group import CommandGroup
 from paramcalc.cli.options import FLAG, HELP
+from paramcalc.cli.streams import colored
+from paramcalc.errors import nearest
 from paramcalc.version import __version__
 
 COMMANDS = ("count", "memory", "presets", "families", "schema")  # in the order in which --help lists them
 ABOUT = "Exact parameter counts of transformer and hybrid models, by arithmetic, from a config alone."
 
 
-def print_version(wanted: bool) -> None:
-    """Print the version and leave, if that is what was asked for."""
-    if wanted:
-        typer.echo(f"paramcalc {__version__}")
-        raise typer.Exit
+class Commands(CommandGroup):
+    """The commands themselves. A model in their place is meant to be counted."""
+
+    def meant(self, word: str) -> str:
+        from paramcalc import readers
+
+        if readers.exists(word):
+            return f"to count it: paramcalc count {word}"
+        return nearest(word, COMMANDS, fallback="commands: " + ", ".join(COMMANDS))
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
     """The application with the command that is asked for, or with all of them where that is not clear yet."""
     app = typer.Typer(
         name="paramcalc",
+        cls=Commands,
         help=ABOUT,
-        no_args_is_help=True,
+        rich_markup_mode="rich" if colored() else None,  # without colours, without rich
         add_completion=False,
         pretty_exceptions_enable=False,
         context_settings=HELP,
@@ -39,12 +47,33 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     return app
 
 
+def asks_for_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON, be it right or wrong.
+
+    The parser itself reads it, and skips what it does not know: so values and what follows `--` are no options here
+    either.
+    """
+    command: Any = typer.main.get_command(app_for(arguments))
+    name, rest, context = "paramcalc", list(arguments), None
+    while command is not None:
+        context = command.make_context(
+            name, rest, parent=context, resilient_parsing=True, ignore_unknown_options=True, allow_extra_args=True
+        )
+        if context.params.get("as_json") or str(context.params.get("fmt")).lower() == "json":
+            return True
+        unread = [*context._protected_args, *context.args]
+        if not unread or not hasattr(command, "resolve_command"):
+            return False
+        name, command, rest = command.resolve_command(context, unread)
+    return False
+
+
 def common(
     version: Annotated[
         bool,
         typer.Option(
             "--version",
-            callback=lambda wanted: _version(wanted),
+            callback=lambda context, wanted: _version(context, wanted),
             is_eager=True,
             metavar=FLAG,
             help="Print the version.",
@@ -54,7 +83,7 @@ def common(
     """Exact parameter counts of transformer and hybrid models, by arithmetic, from a config alone."""
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(context: typer.Context, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
         typer.echo(f"paramcalc {__version__}")
         raise typer.Exit

@@ -18,9 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 def families(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Show one family and the fields it reads.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show one family and the fields it reads.")] = None,
     fmt: FormatOpt = "table",
     as_json: JsonOpt = False,
     output: OutputOpt = None,

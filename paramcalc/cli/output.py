@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.cli.options import Format, chosen_format
+from paramcalc.cli.streams import colored, say
 from paramcalc.errors import ParamcalcError, one_line
 from paramcalc.render import text
 
@@ -51,7 +52,7 @@ class Output:
             return drawing
         from paramcalc.render.table import draw
 
-        return draw(drawing, width=width, color=terminal and "NO_COLOR" not in os.environ)
+        return draw(drawing, width=width, color=terminal and colored())
 
     def write(self, result: str) -> None:
         """Write finished text; a file is opened only now, when there is something to put into it."""
@@ -68,7 +69,7 @@ class Output:
 def warn(warnings: Iterable[str]) -> None:
     """One line each on standard error."""
     for warning in warnings:
-        sys.stderr.write(f"warning: {one_line(warning)}\n")
+        say(sys.stderr, f"warning: {one_line(warning)}\n")
 
 
 def dumped(reports: Iterable[Report]) -> list[dict[str, Any]]:

@@ -6,15 +6,35 @@ from typing import Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
+from paramcalc import presets as shipped
+from paramcalc.cli.group import CommandGroup
 from paramcalc.cli.options import HELP, FormatOpt, JsonOpt, OutputOpt
 from paramcalc.cli.output import Output, dumped
+from paramcalc.errors import nearest
 
 RANKS = {"source": 4, "family": 3, "status": 2, "active": 1}
 
 
+class PresetCommands(CommandGroup):
+    """`list` and `show`. A preset in their place is meant to be shown."""
+
+    def meant(self, word: str) -> str:
+        if word.lower() in shipped.names():
+            return f"to show it: paramcalc presets show {word.lower()}"
+        close = nearest(word.lower(), shipped.names(), fallback="")
+        if close:
+            return f"{close} paramcalc presets show NAME shows its file"
+        return nearest(word, self.commands, fallback="paramcalc presets list, or paramcalc presets show NAME")
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="The models that ship with paramcalc.", invoke_without_command=True, context_settings=HELP)
+    group = typer.Typer(
+        cls=PresetCommands,
+        help="The models that ship with paramcalc.",
+        invoke_without_command=True,
+        context_settings=HELP,
+    )
     group.callback()(presets)
     group.command("list")(list_presets)
     group.command("show", epilog="Example: paramcalc presets show llama3-8b")(show_preset)
@@ -28,6 +48,9 @@ def presets(
     output: OutputOpt = None,
 ) -> None:
     """The models that ship with paramcalc: list them, or show one's file."""
+    # What is said before a command holds for it, unless it says otherwise itself.
+    said = {"fmt": "json" if as_json else fmt, "output": output}
+    context.default_map = {"list": said, "show": said}
     if context.invoked_subcommand is None:
         list_presets(fmt, as_json, output)
 
@@ -49,13 +72,12 @@ def list_presets(fmt: FormatOpt = "table", as_json: JsonOpt = False, output: Out
 
 
 def show_preset(
-    name: Annotated[str, typer.Argument(help="The preset's name.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The preset's name.")],
     fmt: FormatOpt = "table",
     as_json: JsonOpt = False,
     output: OutputOpt = None,
 ) -> None:
     """Show a preset's file, ready to be copied and changed."""
-    from paramcalc import presets as shipped
     from paramcalc.catalog import preset_info
     from paramcalc.render.rows import preset_row
 

@@ -3,110 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from paramcalc.components import Attention, Mlp, Moe
 from paramcalc.dims import Dim, named
-from paramcalc.errors import ConfigError, nearest
+from paramcalc.errors import ConfigError
+from paramcalc.families.own_fields import BiasFields, LayerFields, MoeFields, TransformerConfig
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, by_vocabulary, stack
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class MoeFields(_Strict):
-    """A bank of experts in place of the feed-forward network."""
-
-    experts: int = Field(gt=0, le=10**6, description="routed experts")
-    top_k: int = Field(gt=0, description="experts that one token uses")
-    d_ff: int | None = Field(None, gt=0, le=10**9, description="width of an expert; the model's d_ff when absent")
-    shared: int = Field(0, ge=0, le=10**9, description="experts of the same width that every token uses")
-    every: int = Field(1, gt=0, le=10**9, description="experts in every n-th layer after the first dense ones")
-    first_dense: int = Field(0, ge=0, le=10**9, description="layers at the start that keep a dense FFN")
-
-    @model_validator(mode="after")
-    def _top_k_fits(self) -> MoeFields:
-        if self.top_k > self.experts:
-            raise ValueError(f"top_k ({self.top_k}) is more than experts ({self.experts})")
-        return self
-
-
-class LayerFields(_Strict):
-    """What one entry of `layers` may say differently from the model, for `repeat` layers in a row."""
-
-    repeat: int = Field(1, gt=0, le=100_000)
-    n_heads: int | None = Field(None, gt=0, le=10**9)
-    n_kv_heads: int | None = Field(None, gt=0, le=10**9)
-    head_dim: int | None = Field(None, gt=0, le=10**9)
-    d_ff: int | None = Field(None, gt=0, le=10**9)
-    ffn: Literal["plain", "gated"] | None = None
-    moe: MoeFields | Literal[False] | None = Field(None, description="experts in these layers; false: a dense FFN")
-    window: int | None = Field(None, gt=0, le=10**9, description="tokens of a sliding window in these layers")
-
-
-class BiasFields(_Strict):
-    """Which linear layers have biases."""
-
-    attention: bool = False
-    ffn: bool = False
-    head: bool = False
-
-
-class TransformerConfig(_Strict):
-    """The fields of `model_type: transformer`. Sizes are in channels, rows and layers."""
-
-    model_type: Literal["transformer"] = "transformer"
-    d_model: int = Field(gt=0, le=10**9, description="width of the residual stream")
-    n_layers: int | None = Field(None, gt=0, le=100_000, description="depth; the sum of `layers` when those are given")
-    n_heads: int = Field(gt=0, le=10**9, description="query heads")
-    n_kv_heads: int | None = Field(None, gt=0, le=10**9, description="key/value heads; n_heads when absent")
-    head_dim: int | None = Field(None, gt=0, le=10**9, description="channels per head; d_model / n_heads when absent")
-    d_ff: int | None = Field(None, gt=0, le=10**9, description="FFN width; 4 d_model for a plain FFN when absent")
-    ffn: Literal["plain", "gated"] = "plain"
-    norm: Literal["rms", "layer"] = "rms"
-    norm_position: Literal["pre", "post"] = Field("pre", description="pre also means a final norm")
-    bias: bool | BiasFields = Field(False, description="biases in linear layers; a LayerNorm always has one")
-    vocab_size: int | None = Field(None, gt=0, le=10**9, description="token rows; absent: layers only, no embedding")
-    tie_embeddings: bool = True
-    positions: Literal["none", "learned", "rope"] = "rope"
-    max_positions: int | None = Field(None, gt=0, le=10**9, description="rows of learned positions")
-    moe: MoeFields | None = None
-    layers: list[LayerFields] | None = Field(None, description="layer by layer, where they are not all alike")
-    dtype: str = Field("bfloat16", description="dtype of the weights")
-
-    @model_validator(mode="after")
-    def _consistent(self) -> TransformerConfig:
-        if self.layers is not None:
-            depth = sum(entry.repeat for entry in self.layers)
-            if not 0 < depth <= 100_000:
-                raise ValueError(f"layers describes {depth} layers; 1 to 100,000 can be meant")
-            if self.n_layers is not None and self.n_layers != depth:
-                raise ValueError(f"layers describes {depth} layers, n_layers says {self.n_layers}")
-        elif self.n_layers is None:
-            raise ValueError("n_layers is required and missing")
-        if (self.positions == "learned") != (self.max_positions is not None):
-            raise ValueError("positions: learned goes with max_positions")
-        return self
-
-
-def parse(fields: dict[str, object], origin: str) -> TransformerConfig:
-    """The validated fields, or a ConfigError that names the first field at fault."""
-    try:
-        return TransformerConfig.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "config"
-        problem = {"missing": "is required and missing", "extra_forbidden": "is not a field of it"}.get(
-            first["type"], first["msg"].removeprefix("Value error, ").lower()
-        )
-        text = problem if where == "config" else f"{where} {problem}"
-        hint = "`paramcalc schema model` lists every field"
-        if first["type"] == "extra_forbidden":
-            hint = nearest(where, TransformerConfig.model_fields, fallback=hint)
-        raise ConfigError(f"transformer: {text} in {origin}", hint) from error
 
 
 def biases(t: TransformerConfig) -> BiasFields:

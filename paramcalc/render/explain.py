@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from paramcalc.errors import printable
 from paramcalc.report import Explanation, Line
 from paramcalc.units import exact
 
@@ -24,7 +25,7 @@ def explanation_text(explanation: Explanation, width: int | None = None) -> str:
     for line in explanation.lines:
         if line.level == 0:
             lines.append("")
-        lines += told(line)
+        lines += map(printable, told(line))  # parts may be named by a config
     return "\n".join(lines) + "\n"
 
 

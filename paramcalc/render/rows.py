@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from paramcalc.errors import printable
 from paramcalc.render.text import Row
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ def explanation_rows(explanation: Explanation) -> list[Row]:
     return [
         {
             "model": explanation.model.name,
-            "name": "  " * line.level + line.name,
+            "name": "  " * line.level + printable(line.name),
             "formula": line.formula,
             "numbers": line.numbers,
             "result": "" if line.result is None else line.result,
-            "remark": line.remark,
+            "remark": printable(line.remark),
         }
         for line in explanation.lines
     ]

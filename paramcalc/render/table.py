@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from paramcalc.dtypes import dtype
+from paramcalc.errors import printable
 from paramcalc.outline import Row
 from paramcalc.render.pattern import patterns
 from paramcalc.report import CountReport, FamilyInfo, ModelInfo
@@ -194,7 +195,7 @@ def fitted(columns: list[Column], room: int, *, bare: bool = False) -> Table:
             column.name, justify="right" if column.right else "left", no_wrap=column.right, style=column.style
         )
     for cells in zip(*(column.cells for column in shown), strict=True):
-        table.add_row(*cells)
+        table.add_row(*map(printable, cells))
     if any(column.total for column in shown):
         table.add_section()
         table.add_row(*(column.total for column in shown), style="bold")

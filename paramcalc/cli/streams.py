@@ -1,0 +1,37 @@
+"""Standard output and standard error, which may be closed, full, narrow in their encoding, or read by nobody."""
+
+from __future__ import annotations
+
+import io
+import os
+from contextlib import suppress
+from typing import TextIO
+
+
+def writable(stream: TextIO | None) -> TextIO:
+    """A standard stream that takes any text: a closed one swallows it, a narrow encoding escapes what it lacks."""
+    if stream is None:
+        return open(os.devnull, "w", encoding="utf-8")
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
+
+
+def say(stream: TextIO, text: str) -> None:
+    """Write what is beside the result, if that can be done: of its failure nobody could be told."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError:
+        let_go(stream)
+
+
+def let_go(stream: TextIO) -> None:
+    """Give up a stream, and keep the interpreter from complaining about it at exit."""
+    with suppress(OSError):  # a stream without a descriptor is not flushed at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def colored() -> bool:
+    """Whether a terminal may be sent colours at all (no-color.org)."""
+    return not os.environ.get("NO_COLOR")

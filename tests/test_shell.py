@@ -1,0 +1,169 @@
+"""The commands in a shell: JSON on failure, options of a group, streams that fail, terminals without colour."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run
+
+FULL = Path("/dev/full")
+COMMAND = [sys.executable, "-m", "paramcalc"]
+NOTHING = "no preset 'nothing'"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["count", "nothing", "--json"],
+        ["count", "nothing", "-ef", "json"],
+        ["count", "nothing", "-efjson"],
+        ["count", "nothing", "--format=JSON"],
+        ["count", "--json", "--", "nothing"],
+        ["presets", "--json", "show", "nothing"],
+        ["presets", "-f", "json", "show", "nothing"],
+    ],
+    ids=" ".join,
+)
+def test_a_failure_is_json_however_json_is_asked_for(run: Run, argv: list[str]) -> None:
+    code, out, err = run(*argv)
+
+    assert code == 2
+    assert json.loads(out)["error"]["message"] == NOTHING
+    assert err.startswith(f"error: {NOTHING}\n")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["count", "--no-such", "--json"],
+        ["count", "--json", "--no-such"],
+        ["count", "-Zf", "json"],
+        ["count", "--json", "--preset"],
+        ["presets", "--json", "nothing"],
+        ["families", "--json", "a", "b"],
+    ],
+    ids=" ".join,
+)
+def test_a_usage_error_is_json_too(run: Run, argv: list[str]) -> None:
+    code, out, _ = run(*argv)
+
+    assert (code, json.loads(out)["error"]["exit_code"]) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [["count", "--", "--json"], ["count", "-p", "--json"], ["count", "nothing", "-o", "--json"], ["nothing", "--json"]],
+    ids=" ".join,
+)
+def test_a_value_that_looks_like_an_option_asks_for_nothing(run: Run, argv: list[str]) -> None:
+    code, out, err = run(*argv)
+
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+
+
+def test_what_a_group_is_told_holds_for_its_commands(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "out.txt"
+
+    assert run("presets", "--json", "list") == run("presets", "list", "--json")
+    assert run("presets", "--format", "csv", "show", "gpt2") == run("presets", "show", "gpt2", "--format", "csv")
+    assert run("presets", "--format", "csv", "list", "--format", "json") == run("presets", "list", "--json")
+    assert run("presets", "--json", "list", "--format", "csv") == run("presets", "list", "--format", "csv")
+    assert run("presets", "--output", str(target), "list") == (0, "", "")
+    assert "llama3-8b" in target.read_text()
+
+
+@pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (["presets", "nothing"], "paramcalc presets list, or paramcalc presets show NAME"),
+        (["presets", "lst"], "did you mean 'list'?"),
+        (["presets", "GPT2"], "to show it: paramcalc presets show gpt2"),
+        (["presets", "lama3-8b"], "did you mean 'llama3-8b'"),
+        (["gpt2"], "to count it: paramcalc count gpt2"),
+        (["cuont"], "did you mean 'count'?"),
+        (["nothing"], "commands: count, "),
+        (["--preset", "gpt2"], "options follow a command, as in paramcalc count --preset llama3-8b"),
+        (["count", "--preste", "gpt2"], "paramcalc count --help"),
+    ],
+    ids=str,
+)
+def test_a_word_in_the_wrong_place_is_explained(run: Run, argv: list[str], hint: str) -> None:
+    code, out, err = run(*argv)
+
+    assert (code, out) == (2, "")
+    assert err.splitlines()[0].startswith("error: no such ")
+    assert err.splitlines()[1].startswith(f"hint: {hint}")
+
+
+def test_a_file_in_the_place_of_a_command_is_explained(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text("{}")
+
+    assert f"hint: to count it: paramcalc count {path}\n" in run(str(path))[2]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs a full device")
+@pytest.mark.parametrize(
+    ("argv", "stdout", "stderr", "code"),
+    [
+        (["count", "nothing"], None, FULL, 2),
+        (["count", "nothing", "--json"], FULL, None, 2),
+        (["count", "nothing", "--json"], FULL, FULL, 2),
+        (["count", "gpt2"], FULL, FULL, 2),
+        (["nothing"], None, FULL, 2),
+        (["count", "gpt2", "--strict", "--set", "architectures=GPT2ForSomethingElse"], None, FULL, 1),
+        (["count", "gpt2", "--set", "architectures=GPT2ForSomethingElse"], None, FULL, 0),
+    ],
+    ids=str,
+)
+def test_streams_that_fail_do_not_change_the_exit_code(
+    argv: list[str], stdout: Path | None, stderr: Path | None, code: int
+) -> None:
+    with open(stdout or os.devnull, "w") as out, open(stderr or os.devnull, "w") as err:
+        assert subprocess.run([*COMMAND, *argv], stdout=out, stderr=err, check=False).returncode == code
+
+
+def test_a_failure_that_nobody_reads_keeps_its_exit_code() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as gone:
+        done = subprocess.run(
+            [*COMMAND, "count", "nothing", "--json"], stdout=gone, stderr=subprocess.PIPE, check=False
+        )
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {NOTHING}\n".encode())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("argv", [[], ["--help"], ["count", "--help"], ["presets", "-h"], ["count", "gpt2"]], ids=str)
+@pytest.mark.parametrize("no_color", ["1", ""], ids=["NO_COLOR=1", "NO_COLOR="])
+def test_no_color_is_respected_on_a_terminal(argv: list[str], no_color: str) -> None:
+    assert ("\x1b" in on_terminal(argv, no_color)) is (no_color == "")
+
+
+def on_terminal(argv: list[str], no_color: str) -> str:
+    """What a command writes to a terminal of 80 columns."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "NO_COLOR": no_color, "TERM": "xterm-256color", "COLUMNS": "80"}
+    done = subprocess.Popen([*COMMAND, *argv], stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    written = b""
+    try:
+        while block := os.read(ours, 65536):
+            written += block
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    os.close(ours)
+    done.wait()
+    assert b"Usage" in written or b"124,439,808" in written
+    return written.decode()
