@@ -31,7 +31,7 @@ def count(model: Model, *, include_mtp: bool = False) -> CountReport:
     from paramcalc.report import CountReport
 
     if not isinstance(model, Model):
-        raise ParamcalcError(f"a {type(model).__name__} is not a Model", "count what paramcalc.load gives")
+        raise ParamcalcError(f"count wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
 
     return CountReport.model_validate(figures(model, include_mtp=include_mtp))
 

@@ -174,7 +174,7 @@ def _model(
     notes: list[str] | None = None,
 ) -> Model:
     return Model(
-        name=one_line(str(about.get("name") or document.name)),
+        name=one_line(str(about.get("name") or document.name), most=200),
         family=family,
         architecture=one_line(architecture),
         source=document.origin,

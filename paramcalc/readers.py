@@ -18,6 +18,20 @@ from paramcalc.errors import SourceError, nearest
 LARGEST_FILE = 10 * 2**20  # a config is a few KiB; ten MiB leave room for the longest ignore lists
 MOST_ALIASES = 100
 SIDECARS = ("hf_quant_config.json", "quantize_config.json")
+# What stands beside a config.json and is taken for it: the keys that give it away.
+NEIGHBOURS = (
+    ({"tokenizer_class"}, "a tokenizer's config"),
+    ({"added_tokens_decoder"}, "a tokenizer's config"),
+    ({"added_tokens", "normalizer"}, "a tokenizer"),
+    ({"bos_token"}, "a map of special tokens"),
+    ({"transformers_version", "eos_token_id"}, "a generation config"),
+    ({"weight_map"}, "the index of weight files"),
+    ({"image_processor_type"}, "a preprocessor's config"),
+    ({"feature_extractor_type"}, "a preprocessor's config"),
+    ({"processor_class"}, "a processor's config"),
+    ({"_diffusers_version"}, "part of a diffusers pipeline"),
+    ({"log_history", "global_step"}, "the state of a training run"),
+)
 ENDINGS = (".json", ".yaml", ".yml")
 
 
@@ -191,7 +205,7 @@ def _parsed(data: bytes, name: str, origin: str, *, yaml: bool | None = None) ->
     as_yaml = yaml if yaml is not None else not text.lstrip().startswith(("{", "["))
     value = _yaml(text, origin) if as_yaml else _json(text, origin)
     if not isinstance(value, dict):
-        kind = {list: "a list", str: "a text", type(None): "empty"}.get(type(value), "a single value")
+        kind = {list: "a list", str: "a text", type(None): "nothing"}.get(type(value), "a single value")
         raise SourceError(
             f"{origin} holds {kind}, not the fields of a model",
             'expected a mapping such as {"model_type": "llama", ...}',
@@ -207,8 +221,10 @@ def _json(text: str, origin: str) -> Any:
             f"{origin} is not valid JSON: {error.msg.lower()} (line {error.lineno}, column {error.colno})",
             "check the file; a YAML file should end in .yaml",
         ) from error
-    except (RecursionError, ValueError) as error:
-        raise SourceError(f"{origin} is not usable JSON: {error}") from error
+    except RecursionError as error:
+        raise SourceError(f"{origin} is not usable JSON: it is nested too deeply") from error
+    except ValueError as error:  # what Python says of a number with thousands of digits
+        raise SourceError(f"{origin} is not usable JSON: it has a number too long to read") from error
 
 
 def _unique(pairs: list[tuple[str, Any]], origin: str) -> dict[str, Any]:
@@ -257,12 +273,9 @@ def _checked(fields: dict[str, Any], name: str, origin: str) -> Document:
     if "peft_type" in fields or "base_model_name_or_path" in fields:
         raise _adapter(origin)
     if "model_type" not in fields and "architectures" not in fields:
-        if "tokenizer_class" in fields or "added_tokens_decoder" in fields:
-            raise SourceError(
-                f"{origin} is a tokenizer's config, not a model's", "the model's is config.json beside it"
-            )
-        if "transformers_version" in fields and "eos_token_id" in fields:
-            raise SourceError(f"{origin} is a generation config, not a model's", "the model's is config.json beside it")
+        for keys, kind in NEIGHBOURS:
+            if keys <= fields.keys():
+                raise SourceError(f"{origin} is {kind}, not a model's config", "the model's is config.json beside it")
     return Document(fields, name, origin)
 
 

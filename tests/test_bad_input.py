@@ -45,7 +45,7 @@ CONTENTS = [
     ("[1, 2]", "holds a list"),
     ("NaN", "holds a single value, not the fields"),
     ('"llama"', "holds a text"),
-    ("null", "holds empty"),
+    ("null", "holds nothing"),
     ('{"model_type": "llama", "model_type": "gpt2"}', "says 'model_type' twice"),
     ('{"hidden_size": 64}', "no model_type"),
     ('{"model_type": 5}', "model_type must be a word"),
@@ -53,7 +53,14 @@ CONTENTS = [
     ('{"peft_type": "LORA", "r": 16}', "describes an adapter"),
     ('{"tokenizer_class": "LlamaTokenizer", "added_tokens_decoder": {}}', "is a tokenizer's config"),
     ('{"transformers_version": "5.0", "eos_token_id": 2}', "is a generation config"),
-    ("[" * 100_000, "not usable JSON"),
+    ('{"added_tokens": [], "normalizer": null}', "is a tokenizer, not a model's config"),
+    ('{"bos_token": "<s>"}', "is a map of special tokens"),
+    ('{"metadata": {}, "weight_map": {}}', "is the index of weight files"),
+    ('{"image_processor_type": "CLIPImageProcessor"}', "is a preprocessor's config"),
+    ('{"_class_name": "UNet2DConditionModel", "_diffusers_version": "0.31"}', "is part of a diffusers pipeline"),
+    ('{"name": "a-package", "version": "1.0.0"}', "no model_type"),
+    ("[" * 100_000, "not usable JSON: it is nested too deeply"),
+    ('{"model_type": "llama", "hidden_size": ' + "9" * 5000 + "}", "a number too long to read"),
 ]
 
 
@@ -152,6 +159,7 @@ OWN_FIELDS = {
     "layer's top_k": ({"layers": [{"moe": {"experts": 4}}]}, "layers[0].moe.top_k is required and missing"),
     "positions": ({"positions": "learned"}, "positions: learned goes with max_positions"),
     "gated": ({"ffn": "gated", "d_ff": None}, "d_ff is required for a gated ffn"),
+    "no name": ({"": 1}, "transformer: '' is not a field of it"),
     "its dtype": ({"dtype": "float61"}, "unknown dtype 'float61' in "),
 }
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer  # noqa: TID253  (only `main` imports this module)
 
-from paramcalc.cli.group import CommandGroup
+from paramcalc.cli.commands import CommandGroup
 from paramcalc.cli.options import FLAG, HELP
 from paramcalc.cli.streams import colored
 from paramcalc.errors import nearest

@@ -32,7 +32,7 @@ class Asked(NamedTuple):
 
 def whole(text: str) -> int:
     """A whole number."""
-    if not text.isascii() or not text.isdigit():
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise ParamcalcError(f"{text!r} is not a whole number")
     return int(text)
 
@@ -101,7 +101,7 @@ def assumed(**texts: Any) -> Assumptions:
     """The texts of the options, read and checked."""
     given: dict[str, Any] = {"context": parse_tokens(CONTEXT)}
     for name, text in texts.items():
-        if text:
+        if text is not None and text != []:
             read = ASKED[name].read
             given[name] = tuple(map(read, text)) if ASKED[name].many else read(text)
     return assume(**given)

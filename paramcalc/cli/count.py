@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
@@ -23,7 +21,7 @@ from paramcalc.cli.options import (
     levels,
     overrides,
 )
-from paramcalc.cli.output import Output, dumped, warn
+from paramcalc.cli.output import Output, dumped, warn, warnings_of
 from paramcalc.errors import ParamcalcError
 from paramcalc.model import Model
 
@@ -75,21 +73,12 @@ def count(
     if explain:
         _explain(loaded, include_mtp, out)
         return
-    warn(_warnings(loaded))
+    warn(warnings_of(loaded))
     out.emit(
         answers=lambda: [figures(model, include_mtp=include_mtp) for model in loaded],
         rows=lambda: _rows(loaded, include_mtp),
         table=lambda width: _table(loaded, include_mtp, opened, width),
     )
-
-
-def _warnings(loaded: list[Model]) -> Iterator[str]:
-    """What is to be said of each model; of several, with the name, or the source of those that share a name."""
-    names = Counter(model.name for model in loaded)
-    for model in loaded:
-        about = model.name if names[model.name] == 1 else model.source
-        for warning in model.warnings:
-            yield warning if len(loaded) == 1 else f"{about}: {warning}"
 
 
 def _rows(loaded: list[Model], include_mtp: bool) -> list[Row]:
@@ -117,7 +106,7 @@ def _explain(loaded: list[Model], include_mtp: bool, out: Output) -> None:
     from paramcalc.render.rows import explanation_rows
 
     explanations = [explain(model, include_mtp=include_mtp) for model in loaded]
-    warn(_warnings(loaded))
+    warn(warnings_of(loaded))
     out.emit(
         answers=lambda: dumped(explanations),
         rows=lambda: [row for explanation in explanations for row in explanation_rows(explanation)],

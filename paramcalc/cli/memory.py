@@ -8,7 +8,7 @@ import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.assumed import ASSUMED
 from paramcalc.cli.groups import MODELS, OUTPUT, takes
-from paramcalc.cli.output import Output, warn
+from paramcalc.cli.output import Output, warn, warnings_of
 from paramcalc.count import Figures
 from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.model import Model
@@ -33,7 +33,7 @@ def memory(models: list[Model], assumed: Assumptions, out: Output) -> None:
     from paramcalc.footprint.memory import figures
 
     answers = [figures(model, assumed) for model in models]
-    warn(warning for answer in answers for warning in answer["warnings"])
+    warn(warnings_of(models))
     out.emit(
         answers=lambda: answers,
         rows=lambda: _rows(_reports(answers)),

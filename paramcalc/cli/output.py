@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.cli.options import Format, chosen_format
@@ -15,6 +16,7 @@ from paramcalc.render import text
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from paramcalc.model import Model
     from paramcalc.report import Report
 
 
@@ -70,6 +72,15 @@ def warn(warnings: Iterable[str]) -> None:
     """One line each on standard error."""
     for warning in warnings:
         say(sys.stderr, f"warning: {one_line(warning)}\n")
+
+
+def warnings_of(models: Sequence[Model]) -> Iterator[str]:
+    """What is to be said of each model; of several, with the name, or the source of those that share a name."""
+    names = Counter(model.name for model in models)
+    for model in models:
+        about = model.name if names[model.name] == 1 else model.source
+        for warning in model.warnings:
+            yield warning if len(models) == 1 else f"{about}: {warning}"
 
 
 def dumped(reports: Iterable[Report]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc import presets as shipped
-from paramcalc.cli.group import CommandGroup
+from paramcalc.cli.commands import CommandGroup
 from paramcalc.cli.options import HELP, FormatOpt, JsonOpt, OutputOpt
 from paramcalc.cli.output import Output, dumped
 from paramcalc.errors import nearest

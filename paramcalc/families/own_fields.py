@@ -140,7 +140,8 @@ def _told(faults: Iterable[Fault]) -> tuple[str, str]:
     at = max((_path(fault) for fault in ranked if _path(fault)[:1] == _path(ranked[0])[:1]), key=len)
     here = [fault for fault in ranked if _path(fault) == at]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in at).removeprefix(".")
-    return f"{where} {_problem(here)}".strip(), _hint(here[0], where)
+    problem = f"{where or repr('')} {_problem(here)}" if at else _problem(here)  # a key may be empty
+    return problem, _hint(here[0], where)
 
 
 def _path(fault: Fault) -> tuple[str | int, ...]:

@@ -209,7 +209,7 @@ def find(model_type: str | None, architecture: str | None, origin: str) -> Famil
     if model_type is None:
         raise UnknownFamilyError(
             f"no model_type in {origin}",
-            "say what it is: model_type: llama, or model_type: transformer for a decoder of your own",
+            "is it a model's config.json? it says model_type: llama, or transformer for a decoder of your own",
         )
     raise UnknownFamilyError(
         f"unknown model_type {model_type!r} in {origin}",
