@@ -53,7 +53,7 @@ def parse_count(text: str) -> tuple[int, int]:
 
     Raises ParamcalcError when the text is not a number with an optional K, M, B or T.
     """
-    match = re.fullmatch(r"\s*([0-9][0-9,_]*)(?:\.([0-9]+))?\s*([KMBT]?)\s*", text, re.IGNORECASE)
+    match = re.fullmatch(r"\s*([0-9][0-9,_]{0,30})(?:\.([0-9]+))?\s*([KMBT]?)\s*", text, re.IGNORECASE)
     if not match:
         raise ParamcalcError(f"{text!r} is not a count", "write it like 8030261248, 8.03B or 110M")
     whole, fraction, unit = match[1].replace(",", "").replace("_", ""), match[2] or "", match[3].lower()
@@ -70,7 +70,7 @@ def parse_tokens(text: str) -> int:
 
     Raises ParamcalcError when the text is not a whole number of tokens from 1 on.
     """
-    match = re.fullmatch(r"\s*([0-9][0-9,_]*)\s*([km]?)\s*", text, re.IGNORECASE)
+    match = re.fullmatch(r"\s*([0-9][0-9,_]{0,30})\s*([km]?)\s*", text, re.IGNORECASE)
     number = int(match[1].replace(",", "").replace("_", "")) * _TOKENS[match[2].lower()] if match else 0
     if number < 1:
         raise ParamcalcError(f"{text!r} is not a number of tokens", "write it like 8192, 8k (8,192) or 128k (131,072)")
@@ -82,7 +82,7 @@ def parse_bytes(text: str) -> int:
 
     Raises ParamcalcError for anything else; `G` alone is neither GiB nor GB, and refused.
     """
-    match = re.fullmatch(r"\s*([0-9][0-9,_]*(?:\.[0-9]+)?)\s*(|B|[KMGT]i?B)\s*", text, re.IGNORECASE)
+    match = re.fullmatch(r"\s*([0-9][0-9,_]{0,30}(?:\.[0-9]+)?)\s*(|B|[KMGT]i?B)\s*", text, re.IGNORECASE)
     if not match:
         raise ParamcalcError(f"{text!r} is not a size", "write it like 24GiB (binary), 80GB (decimal) or 512MiB")
     number, unit = Decimal(match[1].replace(",", "").replace("_", "")), match[2].lower().removesuffix("b")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import paramcalc
 from paramcalc.components import Attention, LatentAttention, Mamba, Mamba2, Mlp, Moe
 from paramcalc.spec import (
     Category,
@@ -191,3 +192,11 @@ def test_components_are_frozen_values() -> None:
 def test_a_component_has_just_its_fields(fields: dict[str, int]) -> None:
     with pytest.raises(TypeError, match="Norm: unknown or missing fields"):
         Norm(**fields)
+
+
+def test_described_layers_that_are_alike_are_one_object() -> None:
+    fields = {"model_type": "transformer", "d_model": 8, "n_layers": 50, "n_heads": 2, "d_ff": 16}
+    model = paramcalc.load(fields | {"moe": {"experts": 4, "top_k": 1, "every": 2}})
+    (stack,) = model.tree.stacks()
+
+    assert [copies for _, _, copies in stack.kinds()] == [25, 25]

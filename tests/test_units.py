@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from paramcalc.dtypes import dtype
 from paramcalc.errors import ParamcalcError
-from paramcalc.units import human_bytes, human_count, parse_bytes, parse_count, percent
+from paramcalc.units import human_bytes, human_count, parse_bytes, parse_count, parse_tokens, percent
 
 
 @pytest.mark.parametrize(
@@ -77,3 +79,9 @@ def test_sizes_say_which_kind_they_are(text: str, size: int) -> None:
 def test_a_size_without_its_kind_is_refused(text: str) -> None:
     with pytest.raises(ParamcalcError):
         parse_bytes(text)
+
+
+@pytest.mark.parametrize("parse", [parse_count, parse_tokens, parse_bytes])
+def test_digits_without_end_are_no_number(parse: Callable[[str], object]) -> None:
+    with pytest.raises(ParamcalcError, match="is not a"):
+        parse("9" * 5000)

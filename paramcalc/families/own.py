@@ -46,9 +46,12 @@ def layer_runs(t: TransformerConfig, d: int, origin: str) -> Iterator[Run]:
     for entry in t.layers or [LayerFields(repeat=t.n_layers or 1)]:
         moe = t.moe if entry.moe is None else entry.moe or None
         mixer = attention(t, entry, d, origin)
+        built: dict[bool, Block] = {}  # one object for all layers that are alike: counting one counts them all
         for repeat, sparse in expert_pattern(moe, start, entry.repeat):
-            ffn = experts(t, entry, moe, d, origin) if moe and sparse else dense(t, entry, d, origin)
-            yield Run(repeat, residual_block(t, norm(t, d), mixer, ffn)) if repeat else Run(0, norm(t, d))
+            if repeat and sparse not in built:
+                ffn = experts(t, entry, moe, d, origin) if moe and sparse else dense(t, entry, d, origin)
+                built[sparse] = residual_block(t, norm(t, d), mixer, ffn)
+            yield Run(repeat, built[sparse]) if repeat else Run(0, norm(t, d))
         start += entry.repeat
 
 
