@@ -42,7 +42,7 @@ def test_a_count_imports_the_recipes_of_one_kin() -> None:
     modules = {path.stem for path in (PACKAGE / "families").glob("*.py")}
     loaded = {name.removeprefix("paramcalc.families.") for name in loaded_after(COUNT)} & modules
 
-    assert loaded == {"registry", "reading", "skeletons", "heads", "llama"}
+    assert loaded == {"registry", "reading", "skeletons", "attentions", "feedforward", "patterns", "heads", "llama"}
 
 
 def test_a_dense_decoder_loads_no_rare_components() -> None:

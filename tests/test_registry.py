@@ -40,7 +40,7 @@ def test_every_reading_belongs_to_a_recipe(module: str) -> None:
     families = {name for name, entry in index().items() if entry.module == module}
     towers = {kind for kind, recipe in TOWERS.items() if recipe.__module__ == f"paramcalc.families.{module}"}
 
-    assert set(READINGS[module]) <= families | towers
+    assert set(READINGS[module]) == families | towers
     assert all(set(entry) <= set(PARTS) for entry in READINGS[module].values())
 
 

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from paramcalc.components import Attention, Conv2d
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import equal_heads, gqa, mha
 from paramcalc.families.audio import text_model
+from paramcalc.families.feedforward import mlp
 from paramcalc.families.seeing import Named, joined
-from paramcalc.families.skeletons import equal_heads, gqa, ignored, mha, mlp, pre_norm
+from paramcalc.families.skeletons import ignored, pre_norm
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.spec import Block, Component, Conv1d, Linear, Norm, Run, block, stack
 

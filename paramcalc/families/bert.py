@@ -5,6 +5,9 @@ from __future__ import annotations
 from paramcalc.components import Attention, Mlp
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import biased, equal_heads, mha
+from paramcalc.families.encoding import embeddings, encoder, encoder_layer, projected
+from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import (
     ALL_HEADS,
     dense,
@@ -17,17 +20,7 @@ from paramcalc.families.heads import (
     summary,
 )
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    biased,
-    embeddings,
-    encoder,
-    encoder_layer,
-    equal_heads,
-    layer_norm,
-    mha,
-    mlp,
-    projected,
-)
+from paramcalc.families.skeletons import layer_norm
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block
 
 # -- BERT with another table or another head ---------------------------------------------------------------------

@@ -5,8 +5,10 @@ from __future__ import annotations
 from paramcalc.components import Attention
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import equal_heads, gqa, kv_heads
+from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import equal_heads, glu, gqa, kv_heads, pre_norm, rms
+from paramcalc.families.skeletons import pre_norm, rms
 from paramcalc.spec import Block, Embedding, Linear, Run, block, stack
 
 

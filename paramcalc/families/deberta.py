@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.encoder_sizes import CLASSIFIED
+from paramcalc.families.attentions import equal_heads, mha
+from paramcalc.families.encoding import CLASSIFIED, embeddings, encoder_layer, projected
 from paramcalc.families.heads import dense, encoder_heads, labels
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import embeddings, encoder_layer, equal_heads, layer_norm, mha, projected
+from paramcalc.families.skeletons import layer_norm
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Param, Run, block, stack
 
 

@@ -3,41 +3,35 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.families.attentions import gqa
+from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.latent_parts import experts, latent_attention, shared_width
 from paramcalc.families.mtp import mtp_modules
-from paramcalc.families.patterns import dense_then_sparse
+from paramcalc.families.patterns import DENSE, SPARSE, dense_then_sparse
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, glu, gqa, moe, pre_norm, rms
-from paramcalc.spec import Block, Run
+from paramcalc.families.skeletons import decoder, pre_norm, rms
+from paramcalc.spec import Block
 
 
 @family("deepseek")
 def deepseek(c: Config) -> Block:
     """Llama with routed and shared experts in each moe_layer_freq-th layer after the first (DeepseekForCausalLM)."""
-    attn, shared = gqa(c, qkv_bias=c.attention_bias, out_bias=c.attention_bias), c.n_shared_experts
-    dense = pre_norm(rms(c), attn, glu(c))
+    attn, shared = gqa(c, bias=c.attention_bias), c.n_shared_experts
     if not c.num_experts:
-        return causal_lm(c, Run(c.num_hidden_layers, dense), norm=rms(c))
+        return decoder(c, attn, glu(c))
     routed = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared_width(c), shared_count=shared or 0)
-    sparse, first, period = pre_norm(rms(c), attn, routed), c.first_k_dense_replace, c.moe_layer_freq
-    layers = [sparse if i >= first and i % period == 0 else dense for i in range(c.num_hidden_layers)]
-    return causal_lm(c, layers, norm=rms(c))
+    first, period = c.first_k_dense_replace, c.moe_layer_freq
+    words = [SPARSE if i >= first and i % period == 0 else DENSE for i in range(c.num_hidden_layers)]
+    return decoder(c, attn, {DENSE: glu(c), SPARSE: routed}, ffn_words=words)
 
 
 @family("deepseek_v2")
 def deepseek_v2(c: Config) -> Block:
     """Latent attention; dense layers first, then routed and shared experts (DeepseekV2ForCausalLM)."""
-    attn, bias = latent_attention(c), c.mlp_bias
-    routed = moe(
-        c,
-        c.moe_intermediate_size,
-        experts=c.num_experts,
-        shared=shared_width(c),
-        shared_count=c.n_shared_experts or 0,
-        shared_bias=bias,
-    )
-    dense, sparse = pre_norm(rms(c), attn, glu(c, bias=bias)), pre_norm(rms(c), attn, routed)
-    return causal_lm(c, dense_then_sparse(c, dense, sparse), norm=rms(c))
+    bias, e = c.mlp_bias, c.moe_intermediate_size
+    shared = dict(shared=shared_width(c), shared_count=c.n_shared_experts or 0, shared_bias=bias)
+    ffn = {DENSE: glu(c, bias=bias), SPARSE: moe(c, e, experts=c.num_experts, **shared)}
+    return decoder(c, latent_attention(c), ffn, ffn_words=dense_then_sparse(c))
 
 
 @family("sarvam_mla", "kimi_k2", "deepseek_v3")
@@ -46,6 +40,6 @@ def deepseek_v3(c: Config) -> Block:
 
     The checkpoint ships a module that predicts one more token; the reference class does not build it.
     """
-    attn = latent_attention(c)
-    dense, sparse = pre_norm(rms(c), attn, glu(c)), pre_norm(rms(c), attn, experts(c))
-    return causal_lm(c, dense_then_sparse(c, dense, sparse), norm=rms(c), mtp=mtp_modules(c, sparse))
+    attn, ffn = latent_attention(c), {DENSE: glu(c), SPARSE: experts(c)}
+    mtp = mtp_modules(c, pre_norm(rms(c), attn, ffn[SPARSE]))
+    return decoder(c, attn, ffn, ffn_words=dense_then_sparse(c), mtp=mtp)

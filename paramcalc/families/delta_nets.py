@@ -5,24 +5,12 @@ from __future__ import annotations
 from paramcalc.components import GatedDeltaNet
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import head_dim, normed, normed_at_once
+from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.mixers import delta_net
-from paramcalc.families.normed import normed, normed_at_once
-from paramcalc.families.patterns import every, mixers, stepped
+from paramcalc.families.patterns import DENSE, FULL, LINEAR, SPARSE, every, mixers, stepped
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    DENSE,
-    FULL,
-    LINEAR,
-    SPARSE,
-    causal_lm,
-    glu,
-    head_dim,
-    interleaved,
-    moe,
-    norms_after,
-    pre_norm,
-    rms,
-)
+from paramcalc.families.skeletons import causal_lm, decoder, norms_after, pre_norm, rms
 from paramcalc.spec import Block, Component, Linear, Mtp
 
 
@@ -44,15 +32,15 @@ def gated_experts(c: Config) -> Component:
 @family("qwen3_next")
 def qwen3_next(c: Config) -> Block:
     """Three gated DeltaNets to each gated attention; experts in the sparse layers (Qwen3NextForCausalLM)."""
-    layers = interleaved(c, *qwen_mixers(c), {DENSE: glu(c), SPARSE: gated_experts(c)}, stepped(c))
-    return causal_lm(c, layers, norm=rms(c))
+    mixer, words = qwen_mixers(c)
+    return decoder(c, mixer, {DENSE: glu(c), SPARSE: gated_experts(c)}, words, stepped(c))
 
 
 def qwen3_5_lm(c: Config, ffn: Component) -> Block:
     """Qwen3-Next's mixers with one kind of FFN, and the module for multi-token prediction that is shipped beside."""
     mixer, words = qwen_mixers(c)
     mixer[LINEAR] = mixer[LINEAR].but(decay_dtype="float32")
-    layers = {word: pre_norm(rms(c), part, ffn) for word, part in mixer.items()}
+    layer = pre_norm(rms(c), mixer[FULL], ffn)
     extra = c.mtp_num_hidden_layers or 0
     if c.mtp_use_dedicated_embeddings:
         c.doubts.append(f"{c.family}: the embeddings of the multi-token-prediction module are not counted with it")
@@ -62,11 +50,11 @@ def qwen3_5_lm(c: Config, ffn: Component) -> Block:
             "embed_norm": rms(c),
             "hidden_norm": rms(c),
             "proj": Linear(d_in=2 * c.hidden_size, d_out=c.hidden_size, category="other"),
-            **{f"layer_{i}": layers[FULL] for i in range(extra)},
+            **{f"layer_{i}": layer for i in range(extra)},
             "norm": rms(c),
         },
     )
-    return causal_lm(c, [layers[word] for word in words], norm=rms(c), mtp=mtp)
+    return decoder(c, mixer, ffn, words, mtp=mtp)
 
 
 @family("qwen3_5_text")

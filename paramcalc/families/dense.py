@@ -2,80 +2,64 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Mlp
 from paramcalc.config import Config
+from paramcalc.families.attentions import gqa, head_dim, kv_heads, normed
+from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.latent_parts import latent_attention
-from paramcalc.families.normed import normed
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    causal_lm,
-    glu,
-    gqa,
-    head_dim,
-    kv_heads,
-    layer_norm,
-    llama_like,
-    mlp,
-    norms_around,
-    pre_norm,
-    rms,
-)
-from paramcalc.spec import Block, Norm, Param, Run, block
+from paramcalc.families.skeletons import decoder, layer_norm, norms_around, pre_norm, rms
+from paramcalc.spec import Block, Norm, Param, block
 
 
 @family("arcee")
 def arcee(c: Config) -> Block:
     """Llama with a plain FFN (ArceeForCausalLM)."""
-    bias = c.attention_bias
-    return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias), mlp(c, c.intermediate_size, bias=c.mlp_bias))
+    return decoder(c, gqa(c, bias=c.attention_bias), mlp(c, c.intermediate_size, bias=c.mlp_bias))
 
 
 @family("ernie4_5")
 def ernie4_5(c: Config) -> Block:
     """Llama with one flag for all biases (Ernie4_5ForCausalLM)."""
-    bias = c.use_bias
-    return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias), glu(c, bias=bias))
+    return decoder(c, gqa(c, bias=c.use_bias), glu(c, bias=c.use_bias))
 
 
 @family("glm")
 def glm(c: Config) -> Block:
     """Llama with biases on q, k and v (GlmForCausalLM)."""
-    return llama_like(c, gqa(c, qkv_bias=c.attention_bias), glu(c))
+    return decoder(c, gqa(c, qkv_bias=c.attention_bias), glu(c))
 
 
 @family("glm4")
 def glm4(c: Config) -> Block:
     """GLM with norms on both sides of each part (Glm4ForCausalLM)."""
-    layer = norms_around(rms(c), gqa(c, qkv_bias=c.attention_bias), glu(c))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
+    return decoder(c, gqa(c, qkv_bias=c.attention_bias), glu(c), layer=norms_around)
 
 
 @family("hyperclovax")
 def hyperclovax(c: Config) -> Block:
     """Llama with a norm after each part too, if asked for (HyperCLOVAXForCausalLM)."""
-    bias, layout = c.attention_bias, norms_around if c.use_post_norm else pre_norm
-    layer = layout(rms(c), gqa(c, qkv_bias=bias, out_bias=bias), glu(c, bias=c.mlp_bias))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
+    layer = norms_around if c.use_post_norm else pre_norm
+    return decoder(c, gqa(c, bias=c.attention_bias), glu(c, bias=c.mlp_bias), layer=layer)
 
 
 @family("helium")
 def helium(c: Config) -> Block:
     """Llama whose output projection is always square and without a bias (HeliumForCausalLM)."""
-    return llama_like(c, gqa(c, qkv_bias=c.attention_bias, out_in=c.hidden_size), glu(c, bias=c.mlp_bias))
+    return decoder(c, gqa(c, qkv_bias=c.attention_bias, out_in=c.hidden_size), glu(c, bias=c.mlp_bias))
 
 
 @family("seed_oss")
 def seed_oss(c: Config) -> Block:
     """Llama with separate flags for the biases of q, k, v and of the output (SeedOssForCausalLM)."""
     attn = gqa(c, qkv_bias=c.attention_bias, out_bias=c.attention_out_bias)
-    return llama_like(c, attn, glu(c, bias=c.mlp_bias))
+    return decoder(c, attn, glu(c, bias=c.mlp_bias))
 
 
 @family("hunyuan_v1_dense")
 def hunyuan_v1_dense(c: Config) -> Block:
     """Llama with RMS norms on each query and key head (HunYuanDenseV1ForCausalLM)."""
     c.stated("head_dim")
-    return llama_like(c, normed(c, bias=c.attention_bias), glu(c))
+    return decoder(c, normed(c, bias=c.attention_bias), glu(c))
 
 
 @family("apertus", "apertus1p5_text")
@@ -86,47 +70,41 @@ def apertus(c: Config) -> Block:
     """
     slope, constant = Param(shape=(1,)), Param(shape=(), buffer=True)
     xielu = block(alpha_p=slope, alpha_n=slope, beta=constant, eps=constant) if c.hidden_act == "xielu" else None
-    ffn = Mlp(width=c.hidden_size, hidden=c.intermediate_size, gated=False, inner=xielu)
-    layer = pre_norm(rms(c), normed(c, bias=c.attention_bias), ffn)
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c), head_rows=c.output_vocab_size)
+    ffn = mlp(c, c.intermediate_size, bias=False).but(inner=xielu)
+    return decoder(c, normed(c, bias=c.attention_bias), ffn, head_rows=c.output_vocab_size)
 
 
 @family("bitnet")
 def bitnet(c: Config) -> Block:
     """Llama with a norm before each output projection (BitNetForCausalLM)."""
-    bias = c.attention_bias
-    ffn = Mlp(width=c.hidden_size, hidden=c.intermediate_size, gated=True, inner=Norm(width=c.intermediate_size))
-    return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias, inner=rms(c)), ffn)
+    ffn = glu(c).but(inner=Norm(width=c.intermediate_size))
+    return decoder(c, gqa(c, bias=c.attention_bias, inner=rms(c)), ffn)
 
 
 @family("diffllama")
 def diffllama(c: Config) -> Block:
     """Llama whose attention is the difference of two maps, weighed by four learned vectors (DiffLlamaForCausalLM)."""
-    bias, vector = c.attention_bias, Param(shape=(head_dim(c),))
-    c.require(
-        kv_heads(c) % 2 == 0, f"num_key_value_heads ({kv_heads(c)}) is odd", "the values are split between two maps"
-    )
+    halves, vector = kv_heads(c), Param(shape=(head_dim(c),))
+    c.require(halves % 2 == 0, f"num_key_value_heads ({halves}) is odd", "the values are split between two maps")
     weights = block(lambda_q1=vector, lambda_k1=vector, lambda_q2=vector, lambda_k2=vector)
-    return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias, inner=weights), glu(c))
+    return decoder(c, gqa(c, bias=c.attention_bias, inner=weights), glu(c))
 
 
 @family("jais2", "nemotron")
 def nemotron(c: Config) -> Block:
     """Llama with LayerNorms and a plain FFN (NemotronForCausalLM)."""
-    bias, ffn = c.attention_bias, mlp(c, c.intermediate_size, bias=c.mlp_bias)
-    layer = pre_norm(layer_norm(c), gqa(c, qkv_bias=bias, out_bias=bias), ffn)
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c))
+    ffn = mlp(c, c.intermediate_size, bias=c.mlp_bias)
+    return decoder(c, gqa(c, bias=c.attention_bias), ffn, norm=layer_norm(c))
 
 
 @family("nanochat")
 def nanochat(c: Config) -> Block:
     """Norms without weights, those on queries and keys too, and a plain FFN (NanoChatForCausalLM)."""
-    bias, norm = c.attention_bias, Norm(width=c.hidden_size, scale=False)
-    layer = pre_norm(norm, gqa(c, qkv_bias=bias, out_bias=bias), mlp(c, c.intermediate_size, bias=False))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=norm)
+    ffn, norm = mlp(c, c.intermediate_size, bias=False), Norm(width=c.hidden_size, scale=False)
+    return decoder(c, gqa(c, bias=c.attention_bias), ffn, norm=norm)
 
 
 @family("minicpm3", "youtu")
 def minicpm3(c: Config) -> Block:
     """Dense decoder with latent attention (MiniCPM3ForCausalLM)."""
-    return llama_like(c, latent_attention(c), glu(c, bias=c.mlp_bias))
+    return decoder(c, latent_attention(c), glu(c, bias=c.mlp_bias))

@@ -6,11 +6,12 @@ from typing import Any
 
 from paramcalc.components import LatentAttention
 from paramcalc.config import Config
+from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.latent_parts import INDEXED, frequent, lightning
 from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import mlp_words, per_layer_overrides
+from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, mlp_words, per_layer_overrides
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import DENSE, FULL, SLIDING, SPARSE, causal_lm, glu, interleaved, moe, rms
+from paramcalc.families.skeletons import decoder
 from paramcalc.spec import Block, Linear
 
 SWA = dict(num_attention_heads=64, q_lora_rank=1024, kv_lora_rank=1024, qk_nope_head_dim=192) | dict(
@@ -27,9 +28,8 @@ def dots3_note_text(c: Config) -> Block:
     sparse = moe(c, e, experts=c.num_local_experts, shared=shared, shared_count=n, correction=True)
     sizes = [tuple({**layer, "word": word}.items()) for word, layer in zip(dots3_words(c), dots3_sizes(c), strict=True)]
     attn = {size: dots3_attention(c, **dict(size)) for size in dict.fromkeys(sizes)}
-    ffn = {DENSE: glu(c), SPARSE: sparse}
     unbuilt_mtp(c)
-    return causal_lm(c, interleaved(c, attn, sizes, ffn, mlp_words(c, frequent(c))), norm=rms(c))
+    return decoder(c, attn, {DENSE: glu(c), SPARSE: sparse}, sizes, mlp_words(c, frequent(c)))
 
 
 def dots3_words(c: Config) -> list[str]:

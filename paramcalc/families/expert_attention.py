@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from paramcalc.components import ConvolvedAttention, ExpertAttention
 from paramcalc.config import Config
+from paramcalc.families.attentions import kv_heads
+from paramcalc.families.feedforward import moe
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, kv_heads, moe, pre_norm, rms
+from paramcalc.families.skeletons import causal_lm, pre_norm, rms
 from paramcalc.spec import Block, Linear, Norm, Param, Run, block
 
 

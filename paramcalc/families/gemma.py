@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
-from paramcalc.families.patterns import every, per_layer_overrides
+from paramcalc.families.attentions import gqa, head_dim, kv_heads
+from paramcalc.families.feedforward import glu, moe
+from paramcalc.families.patterns import FULL, SLIDING, every, kinds, per_layer_overrides
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    FULL,
-    SLIDING,
-    causal_lm,
-    glu,
-    gqa,
-    head_dim,
-    kinds,
-    kv_heads,
-    moe,
-    norms_around,
-    pre_norm,
-    rms,
-)
+from paramcalc.families.skeletons import causal_lm, norms_around, pre_norm, rms
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block
 
 
@@ -27,14 +16,14 @@ from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run
 def gemma(c: Config) -> Block:
     """Llama's layer with wide heads and a tied head (GemmaForCausalLM)."""
     bias = c.attention_bias
-    layer = pre_norm(rms(c), gqa(c, qkv_bias=bias, out_bias=bias), glu(c))
+    layer = pre_norm(rms(c), gqa(c, bias=bias), glu(c))
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
 
 
 def sandwich(c: Config, *, window: int | None, qk_norm: Norm | None) -> Block:
     """Gemma 2's layer: a norm before and after attention, and before and after the FFN."""
     bias = c.attention_bias
-    attn = gqa(c, qkv_bias=bias, out_bias=bias, q_norm=qk_norm, k_norm=qk_norm, window=window)
+    attn = gqa(c, bias=bias, qk_norm=qk_norm, window=window)
     return norms_around(rms(c), attn, glu(c))
 
 

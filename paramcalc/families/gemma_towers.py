@@ -8,9 +8,11 @@ from paramcalc.components import Attention
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import gqa
+from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.registry import family, get
 from paramcalc.families.seeing import joined, text_alone
-from paramcalc.families.skeletons import glu, gqa, mlp, norms_around, rms
+from paramcalc.families.skeletons import norms_around, rms
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from paramcalc.components import Conv2d
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import equal_heads, mha
 from paramcalc.families.audio import text_model
+from paramcalc.families.feedforward import mlp
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import equal_heads, layer_norm, mha, mlp, pre_norm, sizes
+from paramcalc.families.skeletons import layer_norm, pre_norm, sizes
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import patches
 from paramcalc.spec import Block, Component, Linear, Norm, Param, block, stack

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.families.attentions import mha
+from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import decoder_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    causal_lm,
-    layer_norm,
-    mha,
-    mlp,
-    positions,
-    pre_norm,
-)
+from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, positions
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
 
 
-def gpt2_layer(c: Config, attn: Component) -> Block:
-    """Pre-norm attention, perhaps cross attention, FFN; biases everywhere."""
+def gpt2_like(c: Config, attn: Component) -> Block:
+    """Pre-norm attention, perhaps cross attention, FFN; biases everywhere; learned positions."""
     cross = dict(cross_norm=layer_norm(c), cross_attn=mha(c, source="cross")) if c.add_cross_attention else {}
-    return block(ln_1=layer_norm(c), attn=attn, **cross, ln_2=layer_norm(c), ffn=mlp(c, c.n_inner))
+    layer = block(ln_1=layer_norm(c), attn=attn, **cross, ln_2=layer_norm(c), ffn=mlp(c, c.n_inner))
+    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), before={"positions": positions(c)})
 
 
 @family("gpt2", "gpt-sw3")
 def gpt2(c: Config) -> Block:
     """Pre-norm decoder: learned positions, LayerNorms and biases everywhere, tied head (GPT2LMHeadModel)."""
-    layer = gpt2_layer(c, mha(c))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), before={"positions": positions(c)})
+    return gpt2_like(c, mha(c))
 
 
 @family("gpt_bigcode")
@@ -37,20 +32,15 @@ def gpt_bigcode(c: Config) -> Block:
         "cross attention with multi_query is not defined",
         "set multi_query or add_cross_attention to false",
     )
-    layer = gpt2_layer(c, mha(c, kv=1 if c.multi_query else None))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), before={"positions": positions(c)})
+    return gpt2_like(c, mha(c, kv=1 if c.multi_query else None))
 
 
 @family("gpt_neo")
 def gpt_neo(c: Config) -> Block:
     """GPT-2 without biases on q, k and v; global and local attention in turn (GPTNeoForCausalLM)."""
-    layers = {
-        kind: pre_norm(layer_norm(c), mha(c, qkv_bias=False, window=window), mlp(c, c.intermediate_size))
-        for kind, window in (("global", None), ("local", c.window_size))
-    }
-    return causal_lm(
-        c, [layers[kind] for kind in gpt_neo_kinds(c)], norm=layer_norm(c), before={"positions": positions(c)}
-    )
+    whole = mha(c, qkv_bias=False)
+    attn, before = {"global": whole, "local": whole.but(window=c.window_size)}, {"positions": positions(c)}
+    return decoder(c, attn, mlp(c, c.intermediate_size), gpt_neo_kinds(c), norm=layer_norm(c), before=before)
 
 
 def gpt_neo_kinds(c: Config) -> list[str]:
@@ -71,15 +61,13 @@ def gpt_neo_kinds(c: Config) -> list[str]:
 @family("gpt_neox")
 def gpt_neox(c: Config) -> Block:
     """GPT-2's layer with rotary positions, parallel or not, and a head of its own (GPTNeoXForCausalLM)."""
-    bias = c.attention_bias
-    layer = pre_norm(layer_norm(c), mha(c, qkv_bias=bias, out_bias=bias), mlp(c, c.intermediate_size))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c))
+    return decoder(c, mha(c, bias=c.attention_bias), mlp(c, c.intermediate_size), norm=layer_norm(c))
 
 
 @family("gptj", "codegen")
 def gptj(c: Config) -> Block:
     """Parallel attention without biases and FFN with them behind one norm; the head has a bias (GPTJForCausalLM)."""
-    layer = block(ln_1=layer_norm(c), attn=mha(c, qkv_bias=False, out_bias=False), ffn=mlp(c, c.n_inner))
+    layer = block(ln_1=layer_norm(c), attn=mha(c, bias=False), ffn=mlp(c, c.n_inner))
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), head_bias=True)
 
 
@@ -89,9 +77,7 @@ def opt(c: Config) -> Block:
     d, bias, affine = c.hidden_size, c.enable_bias, c.layer_norm_elementwise_affine
     d_emb = c.word_embed_proj_dim or d
     norm = Norm(width=d, scale=affine, bias=affine)
-    layer = block(
-        attn=mha(c, qkv_bias=bias, out_bias=bias), attn_norm=norm, ffn=mlp(c, c.ffn_dim, bias=bias), ffn_norm=norm
-    )
+    layer = block(attn=mha(c, bias=bias), attn_norm=norm, ffn=mlp(c, c.ffn_dim, bias=bias), ffn_norm=norm)
     narrow, pre_norm_only, removed = d_emb != d, c.do_layer_norm_before, c.remove_final_norm
     return block(
         embed_tokens=Embedding(rows=c.vocab_size, width=d_emb),
@@ -107,8 +93,7 @@ def opt(c: Config) -> Block:
 @family("bloom")
 def bloom(c: Config) -> Block:
     """GPT-2's layer with ALiBi, a norm after the embedding, FFN always four times the width (BloomForCausalLM)."""
-    layer = pre_norm(layer_norm(c), mha(c), mlp(c, None))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), before={"embed_norm": layer_norm(c)})
+    return decoder(c, mha(c), mlp(c, None), norm=layer_norm(c), before={"embed_norm": layer_norm(c)})
 
 
 @family("falcon", "RefinedWebModel", "RefinedWeb")
@@ -123,7 +108,7 @@ def falcon(c: Config) -> Block:
     beside = c.num_ln_in_parallel_attn or (2 if grouped else 1)
     layer = block(
         input_norm=norm,
-        attn=mha(c, qkv_bias=bias, out_bias=bias, kv=kv),
+        attn=mha(c, bias=bias, kv=kv),
         ffn_norm=norm if beside == 2 or not c.parallel_attn else None,
         ffn=mlp(c, c.ffn_hidden_size, bias=bias),
     )
@@ -144,6 +129,4 @@ def mpt(c: Config) -> Block:
             "mpt: MptForCausalLM builds an ALiBi decoder without biases and with FFNs of 4 x d_model; "
             "the config asks for something else, which it ignores"
         )
-    norm = Norm(width=c.hidden_size)
-    layer = pre_norm(norm, mha(c, qkv_bias=False, out_bias=False), mlp(c, None, bias=False))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=norm)
+    return decoder(c, mha(c, bias=False), mlp(c, None, bias=False))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from paramcalc.components import Attention
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import equal_heads, mha
 from paramcalc.families.audio import text_model
 from paramcalc.families.audio_encoders import tower_norm
+from paramcalc.families.feedforward import mlp
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import equal_heads, layer_norm, mha, mlp
+from paramcalc.families.skeletons import layer_norm
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Param, Run, block, stack
 

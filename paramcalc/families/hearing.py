@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.families.attentions import gqa
 from paramcalc.families.audio import AUDIO_NAMES, audio_tower, text_model, two_matrices
 from paramcalc.families.audio_encoders import hears
+from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import Named, joined, only_text
-from paramcalc.families.skeletons import causal_lm, glu, gqa, rms, sizes
+from paramcalc.families.skeletons import causal_lm, rms, sizes
 from paramcalc.families.vision import two_layers
 from paramcalc.spec import Block, Component, Linear, Run, block
 

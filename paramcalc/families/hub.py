@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
-
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import gqa, mha
+from paramcalc.families.feedforward import glu, mlp, moe
 from paramcalc.families.heads import unknown_head
+from paramcalc.families.patterns import DENSE, SPARSE, every
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    DENSE,
-    SPARSE,
-    causal_lm,
-    glu,
-    gqa,
-    interleaved,
-    layer_norm,
-    llama_like,
-    mha,
-    mlp,
-    moe,
-    norms_around,
-    pre_norm,
-    rms,
-    sizes,
-)
+from paramcalc.families.skeletons import decoder, layer_norm, norms_around, parallel, pre_norm, rms
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, by_vocabulary, stack
-
-
-def cut(*numbers: int | None, without: Collection[str] = ("head_dim",), **others: Any) -> dict[str, Any]:
-    """A decoder's sizes but for the fields that the class does not have: in a file they are foreign."""
-    return {name: size for name, size in sizes(*numbers, **others).items() if name not in without}  # type: ignore[arg-type]
 
 
 def unpublished(c: Config) -> None:
@@ -46,30 +25,28 @@ def unpublished(c: Config) -> None:
 def internlm(c: Config) -> Block:
     """Llama with biases on all of attention, if asked for (InternLMForCausalLM)."""
     unpublished(c)
-    return llama_like(c, gqa(c, qkv_bias=c.bias, out_bias=c.bias), glu(c))
+    return decoder(c, gqa(c, bias=c.bias), glu(c))
 
 
 @family("xverse")
 def xverse(c: Config) -> Block:
     """Llama without grouped heads (XverseForCausalLM)."""
     unpublished(c)
-    return llama_like(c, gqa(c), glu(c))
+    return decoder(c, gqa(c), glu(c))
 
 
 @family("solar")
 def solar(c: Config) -> Block:
     """Llama with residual connections that skip blocks of layers, without weights (SolarForCausalLM)."""
     unpublished(c)
-    bias = c.attention_bias
-    return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias), glu(c, bias=c.mlp_bias))
+    return decoder(c, gqa(c, bias=c.attention_bias), glu(c, bias=c.mlp_bias))
 
 
 @family("orion")
 def orion(c: Config) -> Block:
     """Llama with LayerNorms (OrionForCausalLM)."""
     unpublished(c)
-    layer = pre_norm(layer_norm(c), gqa(c), glu(c))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c))
+    return decoder(c, gqa(c), glu(c), norm=layer_norm(c))
 
 
 @family("qwen")
@@ -78,7 +55,7 @@ def qwen(c: Config) -> Block:
     d, d_h, bias = c.hidden_size, c.kv_channels, not c.no_bias
     c.require(c.num_attention_heads * d_h == d, f"kv_channels ({d_h}) times the heads is not hidden_size ({d})")
     half = named("d_ff", c.intermediate_size // 2, origin="intermediate_size / 2")
-    return llama_like(c, gqa(c, qkv_bias=True, out_bias=bias, d_h=d_h), glu(c, half, bias=bias))
+    return decoder(c, gqa(c, qkv_bias=True, out_bias=bias, d_h=d_h), glu(c, half, bias=bias))
 
 
 @family("telechat")
@@ -86,19 +63,18 @@ def telechat(c: Config) -> Block:
     """Llama with biases on the last matrix of attention and FFN; an embedding norm if asked (TelechatForCausalLM)."""
     if c.num_key_value_heads not in (None, c.num_attention_heads):
         c.doubts.append("telechat: num_key_value_heads is counted as TeleChat2's code reads it; the first ignored it")
-    layer = pre_norm(rms(c), gqa(c, out_bias=True), glu(c, c.ffn_hidden_size).but(down_bias=True))
     before = {"embed_norm": rms(c) if c.embed_layernorm else None}
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c), before=before)
+    return decoder(c, gqa(c, out_bias=True), glu(c, c.ffn_hidden_size).but(down_bias=True), before=before)
 
 
 @family("phi-msft")
 def phi_msft(c: Config) -> Block:
     """Phi before transformers had it: the vocabulary is padded to a multiple (PhiForCausalLM of microsoft/phi-2)."""
-    layer = block(input_norm=layer_norm(c), attn=gqa(c, qkv_bias=True, out_bias=True), ffn=mlp(c, c.n_inner))
     multiple = c.pad_vocab_size_multiple
     rows = named("V", -(-c.vocab_size // multiple) * multiple, origin=f"vocab_size, to a multiple of {multiple}")
-    parts = causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), head_bias=True, head_rows=rows).items
-    return block(**parts | {"embed_tokens": Embedding(rows=rows, width=c.hidden_size)})
+    attn, ffn = gqa(c, bias=True), mlp(c, c.n_inner)
+    whole = decoder(c, attn, ffn, layer=parallel, norm=layer_norm(c), head_bias=True, head_rows=rows)
+    return block(**whole.items | {"embed_tokens": Embedding(rows=rows, width=c.hidden_size)})
 
 
 # -- ChatGLM: four models under one model_type -------------------------------------------------------------------
@@ -160,30 +136,24 @@ def chatglm_2(c: Config) -> Block:
 @family("minicpm")
 def minicpm(c: Config) -> Block:
     """Llama with a tied head and scaled residuals; MiniCPM-MoE has experts in every layer (MiniCPMForCausalLM)."""
-    bias = c.attention_bias
-    ffn: Component = glu(c)
     if c.num_experts:
         unpublished(c)
-        ffn = moe(c, c.intermediate_size, experts=c.num_experts)
-    return llama_like(c, gqa(c, qkv_bias=bias, out_bias=bias), ffn)
+    ffn = moe(c, c.intermediate_size, experts=c.num_experts) if c.num_experts else glu(c)
+    return decoder(c, gqa(c, bias=c.attention_bias), ffn)
 
 
 @family("grok-1")
 def grok_1(c: Config) -> Block:
     """Mixtral with norms on both sides of attention and experts (Grok1ModelForCausalLM of hpcai-tech/grok-1)."""
-    layer = norms_around(rms(c), gqa(c), moe(c, c.intermediate_size, experts=c.num_experts))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
+    return decoder(c, gqa(c), moe(c, c.intermediate_size, experts=c.num_experts), layer=norms_around)
 
 
 @family("arctic")
 def arctic(c: Config) -> Block:
     """Experts in every moe_layer_frequency-th layer, beside a dense FFN as wide as the model (ArcticForCausalLM)."""
     unpublished(c)
-    norm, experts = rms(c), arctic_experts(c)
-    period = c.moe_layer_frequency
-    words = [DENSE if (i + 1) % period else SPARSE for i in range(c.num_hidden_layers)]
-    layers = interleaved(c, {"": gqa(c)}, [""] * len(words), {DENSE: glu(c), SPARSE: experts}, words)
-    return causal_lm(c, layers, norm=norm)
+    words = every(c.moe_layer_frequency, SPARSE, otherwise=DENSE, layers=c.num_hidden_layers)
+    return decoder(c, gqa(c), {DENSE: glu(c), SPARSE: arctic_experts(c)}, ffn_words=words)
 
 
 def arctic_experts(c: Config) -> Component:

@@ -8,21 +8,11 @@ from typing import Any, Literal
 from paramcalc.components import Attention, LightningAttention, Mlp
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import gqa, head_dim, kv_heads, mha
+from paramcalc.families.feedforward import glu, mlp, moe
 from paramcalc.families.mixers import mamba
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    causal_lm,
-    glu,
-    gqa,
-    head_dim,
-    ignored,
-    kv_heads,
-    mha,
-    mlp,
-    moe,
-    pre_norm,
-    rms,
-)
+from paramcalc.families.skeletons import causal_lm, decoder, ignored, pre_norm, rms
 from paramcalc.spec import Block, Component, Linear, Norm, Param, block
 
 # -- MiniMax-01 --------------------------------------------------------------------------------------------------
@@ -45,8 +35,7 @@ def minimax_text_01(c: Config) -> Block:
     )
     shared = c.shared_intermediate_size or None
     experts = moe(c, c.intermediate_size, experts=c.num_experts, shared=shared, shared_gate=shared is not None)
-    layers = [pre_norm(rms(c), mixer, experts) for mixer in (lightning, gqa(c))]
-    return causal_lm(c, [layers[word] for word in words], norm=rms(c))
+    return decoder(c, {0: lightning, 1: gqa(c)}, experts, words)
 
 
 # -- OpenELM -----------------------------------------------------------------------------------------------------
@@ -146,7 +135,7 @@ def nas_attention(c: Config, stated: Mapping[str, Any]) -> Attention:
     c.require(h % group == 0, f"n_heads_in_group ({group}) does not divide num_attention_heads ({h})")
     window, heads = stated.get("window_length"), named("g", h // group, origin="h / n_heads_in_group")
     bias = c.attention_bias
-    return mha(c, qkv_bias=bias, out_bias=bias, kv=heads, window=window and c.whole("window_length", window))
+    return mha(c, bias=bias, kv=heads, window=window and c.whole("window_length", window))
 
 
 def nas_ffn(c: Config, stated: Mapping[str, Any]) -> Mlp:

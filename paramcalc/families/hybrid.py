@@ -5,9 +5,11 @@ from __future__ import annotations
 from paramcalc.components import LightningAttention, RgLru
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.patterns import every, mixers
+from paramcalc.families.attentions import gqa, head_dim
+from paramcalc.families.feedforward import glu, moe
+from paramcalc.families.patterns import FULL, LINEAR, SLIDING, every, mixers
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import FULL, LINEAR, SLIDING, causal_lm, glu, gqa, head_dim, moe, pre_norm, rms
+from paramcalc.families.skeletons import decoder
 from paramcalc.spec import Block
 
 
@@ -18,10 +20,8 @@ def minimax(c: Config) -> Block:
         width=c.hidden_size, heads=c.num_attention_heads, head_dim=head_dim(c), block_size=c.block_size
     )
     attn = {FULL: gqa(c, window=c.sliding_window), LINEAR: lightning}
-    experts = moe(c, c.intermediate_size, experts=c.num_experts)
-    layers = {word: pre_norm(rms(c), mixer, experts) for word, mixer in attn.items()}
     words = mixers(c, every(2, LINEAR, otherwise=FULL, layers=c.num_hidden_layers))
-    return causal_lm(c, [layers[word] for word in words], norm=rms(c))
+    return decoder(c, attn, moe(c, c.intermediate_size, experts=c.num_experts), words)
 
 
 RECURRENT, LOCAL = "recurrent", "attention"
@@ -37,8 +37,7 @@ def recurrent_gemma(c: Config) -> Block:
     ffn = glu(c, hidden, bias=True)
     unit = RgLru(width=c.hidden_size, inner=inner, heads=heads, kernel=c.conv1d_width)
     attn = gqa(c, qkv_bias=c.attention_bias, out_bias=True, window=c.sliding_window)
-    attending = pre_norm(rms(c), attn, ffn)
     # Whatever is not `recurrent` is attention to the class, the newer name of its recurrent layers included.
-    layers = {RECURRENT: pre_norm(rms(c), unit, ffn), LOCAL: attending, SLIDING: attending, LINEAR: attending}
-    words = c.words("block_types", tuple(layers), any_length=True) or [RECURRENT, RECURRENT, LOCAL]
-    return causal_lm(c, [layers[words[i % len(words)]] for i in range(c.num_hidden_layers)], norm=rms(c))
+    mixer = {RECURRENT: unit, LOCAL: attn, SLIDING: attn, LINEAR: attn}
+    words = c.words("block_types", tuple(mixer), any_length=True) or [RECURRENT, RECURRENT, LOCAL]
+    return decoder(c, mixer, ffn, [words[i % len(words)] for i in range(c.num_hidden_layers)])

@@ -6,10 +6,11 @@ from typing import Any
 
 from paramcalc.components import Attention, Mlp
 from paramcalc.config import Config, Reading
+from paramcalc.families.feedforward import moe
 from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import every, mlp_words
+from paramcalc.families.patterns import DENSE, SPARSE, every, mlp_words
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import DENSE, SPARSE, causal_lm, moe, rms
+from paramcalc.families.skeletons import causal_lm, rms
 from paramcalc.spec import Block, Component, Conv1d, Linear, Norm, Param, Run, block
 
 FULL, SLIDING = "hybrid", "hybrid_sliding"

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from paramcalc.components import KimiDeltaAttention
 from paramcalc.config import Config
+from paramcalc.families.feedforward import glu
 from paramcalc.families.latent_parts import experts, latent_attention
 from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import every, first_dense, ignored_frequency, mixers, mlp_words
+from paramcalc.families.patterns import (
+    DENSE,
+    FULL,
+    LINEAR,
+    SPARSE,
+    every,
+    first_dense,
+    ignored_frequency,
+    mixers,
+    mlp_words,
+)
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import DENSE, FULL, LINEAR, SPARSE, causal_lm, glu, interleaved, rms
+from paramcalc.families.skeletons import decoder
 from paramcalc.spec import Block, Component, Linear
 
 
@@ -21,7 +32,7 @@ def delta_and_latent(
     ignored_frequency(c)
     unbuilt_mtp(c)
     ffn = {DENSE: glu(c), SPARSE: experts(c)}
-    return causal_lm(c, interleaved(c, {FULL: attn, LINEAR: delta}, mixers(c, default), ffn, ffn_words), norm=rms(c))
+    return decoder(c, {FULL: attn, LINEAR: delta}, ffn, mixers(c, default), ffn_words)
 
 
 @family("kimi_linear")

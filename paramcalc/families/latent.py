@@ -5,16 +5,12 @@ from __future__ import annotations
 from paramcalc.components import LatentAttention, Router
 from paramcalc.components.ffn import Experts
 from paramcalc.config import Config
-from paramcalc.families.latent_parts import (
-    experts,
-    frequent,
-    latent_attention,
-    lightning,
-)
+from paramcalc.families.feedforward import glu, moe
+from paramcalc.families.latent_parts import experts, frequent, latent_attention, lightning
 from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import by_ffn, first_dense, mlp_words
+from paramcalc.families.patterns import DENSE, SPARSE, first_dense, mlp_words
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import DENSE, SPARSE, causal_lm, glu, ignored, interleaved, moe, pre_norm, rms
+from paramcalc.families.skeletons import causal_lm, decoder, ignored, pre_norm, rms
 from paramcalc.spec import Block, Component, Linear, Run, block
 
 
@@ -34,8 +30,7 @@ def glm4_moe_lite(c: Config) -> Block:
 
 def latent_lm(c: Config, attn: Component, default: list[str]) -> Block:
     """A decoder with the same attention in every layer, dense and sparse."""
-    ffn = {DENSE: glu(c), SPARSE: experts(c)}
-    return causal_lm(c, by_ffn(c, attn, ffn, mlp_words(c, default)), norm=rms(c))
+    return decoder(c, attn, {DENSE: glu(c), SPARSE: experts(c)}, ffn_words=mlp_words(c, default))
 
 
 @family("deepseek_v32")
@@ -53,7 +48,7 @@ def glm_moe_dsa(c: Config) -> Block:
     ffn, ffn_words = {DENSE: glu(c), SPARSE: experts(c)}, mlp_words(c, first_dense(c, c.first_k_dense_replace))
     unbuilt_mtp(c)
     ignored(c, moe_layer_freq=1)
-    return causal_lm(c, interleaved(c, attn, indexer_words(c), ffn, ffn_words), norm=rms(c))
+    return decoder(c, attn, ffn, indexer_words(c), ffn_words)
 
 
 def indexer_words(c: Config) -> list[str]:
@@ -73,7 +68,7 @@ def indexer_words(c: Config) -> list[str]:
 def axk1(c: Config) -> Block:
     """DeepSeek-V3 with a norm behind the experts (AXK1ForCausalLM)."""
     ffn = {DENSE: glu(c), SPARSE: block(moe=experts(c), norm=rms(c))}
-    return causal_lm(c, by_ffn(c, latent_attention(c), ffn, mlp_words(c, frequent(c))), norm=rms(c))
+    return decoder(c, latent_attention(c), ffn, ffn_words=mlp_words(c, frequent(c)))
 
 
 @family("axk2")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from paramcalc.components import Indexer, LatentAttention
 from paramcalc.config import Config
-from paramcalc.families.skeletons import DENSE, SPARSE, equal_heads, moe
+from paramcalc.families.attentions import equal_heads
+from paramcalc.families.feedforward import moe
+from paramcalc.families.patterns import DENSE, SPARSE
 from paramcalc.spec import Component, Norm
 
 INDEXED, CSA, HCA = "indexed_attention", "compressed_sparse_attention", "heavily_compressed_attention"

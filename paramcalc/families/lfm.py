@@ -5,11 +5,12 @@ from __future__ import annotations
 from paramcalc.components import ShortConv
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.normed import normed
-from paramcalc.families.patterns import first_dense, mixers
+from paramcalc.families.attentions import normed, sliding
+from paramcalc.families.feedforward import glu, moe
+from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, first_dense, mixers
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import DENSE, FULL, SLIDING, SPARSE, causal_lm, glu, interleaved, moe, rms
-from paramcalc.spec import Block, Component, Linear, block
+from paramcalc.families.skeletons import decoder, rms
+from paramcalc.spec import Block, Component, Linear, Norm, block
 
 CONV = "conv"
 
@@ -33,8 +34,7 @@ def lfm2(c: Config) -> Block:
         hidden = named("d_ff", rounded, origin="2/3 of the stated width, adjusted")
     full = set(c.numbers("full_attn_idxs")) if c.raw("full_attn_idxs") is not None else range(c.num_hidden_layers)
     words = mixers(c, [FULL if i in full else CONV for i in range(c.num_hidden_layers)], (FULL, CONV))
-    layers = interleaved(c, lfm2_mixers(c), words, {DENSE: glu(c, hidden)}, [DENSE] * len(words))
-    return causal_lm(c, layers, norm=rms(c))
+    return decoder(c, lfm2_mixers(c), glu(c, hidden), words)
 
 
 @family("lfm2_moe")
@@ -42,9 +42,8 @@ def lfm2_moe(c: Config) -> Block:
     """LFM2 with experts after the first num_dense_layers layers (Lfm2MoeForCausalLM)."""
     c.require(c.says("layer_types"), "layer_types is required and missing", "the class has no default for it")
     experts = moe(c, c.moe_intermediate_size, experts=c.num_experts, correction=c.use_expert_bias)
-    ffn, ffn_words = {DENSE: glu(c), SPARSE: experts}, first_dense(c, c.num_dense_layers)
-    layers = interleaved(c, lfm2_mixers(c), mixers(c, [], (FULL, CONV)), ffn, ffn_words)
-    return causal_lm(c, layers, norm=rms(c))
+    ffn, words = {DENSE: glu(c), SPARSE: experts}, mixers(c, [], (FULL, CONV))
+    return decoder(c, lfm2_mixers(c), ffn, words, first_dense(c, c.num_dense_layers))
 
 
 @family("lfm3")
@@ -52,16 +51,10 @@ def lfm3(c: Config) -> Block:
     """LFM2 with sliding attention too, a gate per head, and norms on both sides of each part (Lfm3ForCausalLM)."""
     after = rms(c) if c.use_sandwich_norm else None
     gate = Linear(d_in=c.hidden_size, d_out=c.num_attention_heads) if c.use_attention_gate else None
+    mixer = sliding(normed(c, bias=c.attention_bias, inner=gate), c.sliding_window) | {CONV: short_conv(c)}
 
-    def attention(window: int | None) -> Component:
-        return normed(c, bias=c.attention_bias, inner=gate, window=window)
+    def layer(norm: Norm, attn: Component, ffn: Component) -> Block:
+        return block(input_norm=norm, attn=attn, post_attn_norm=after, pre_ffn_norm=norm, ffn=ffn, post_norm=after)
 
-    mixer = {FULL: attention(None), SLIDING: attention(c.sliding_window), CONV: short_conv(c)}
-    layers = {
-        word: block(
-            input_norm=rms(c), attn=part, post_attn_norm=after, pre_ffn_norm=rms(c), ffn=glu(c), post_norm=after
-        )
-        for word, part in mixer.items()
-    }
     default = [FULL if i % 4 == 2 else SLIDING if i % 4 == 0 and i else CONV for i in range(c.num_hidden_layers)]
-    return causal_lm(c, [layers[word] for word in mixers(c, default, tuple(mixer))], norm=rms(c))
+    return decoder(c, mixer, glu(c), mixers(c, default, tuple(mixer)), layer=layer)

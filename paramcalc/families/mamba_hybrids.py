@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from paramcalc.components import Mamba2, Mlp, Moe
 from paramcalc.config import Config
+from paramcalc.families.attentions import gqa
+from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.mixers import mamba
 from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import mixers
+from paramcalc.families.patterns import FULL, LINEAR, mixers
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import FULL, LINEAR, causal_lm, glu, gqa, moe, pre_norm, rms
+from paramcalc.families.skeletons import causal_lm, decoder, rms
 from paramcalc.spec import Block, Component, Linear, Run, block
 
 
@@ -31,17 +33,9 @@ def jamba(c: Config) -> Block:
     )
     dense = glu(c)
     sparse: Component = moe(c, c.intermediate_size, experts=c.num_experts) if c.num_experts > 1 else dense
-
-    def layer(i: int) -> tuple[bool, bool]:
-        is_attention = i % c.attn_layer_period == c.attn_layer_offset
-        return is_attention, i % c.expert_layer_period == c.expert_layer_offset
-
-    layers = {
-        (a, e): pre_norm(rms(c), attn if a else ssm, sparse if e else dense)
-        for a in (True, False)
-        for e in (True, False)
-    }
-    return causal_lm(c, [layers[layer(i)] for i in range(c.num_hidden_layers)], norm=rms(c))
+    attends = [i % c.attn_layer_period == c.attn_layer_offset for i in range(c.num_hidden_layers)]
+    routes = [i % c.expert_layer_period == c.expert_layer_offset for i in range(c.num_hidden_layers)]
+    return decoder(c, {True: attn, False: ssm}, {True: sparse, False: dense}, attends, routes)
 
 
 def mamba2(c: Config, *, inner: int | None = None, out_bias: bool | None = None, gated_norm: bool = True) -> Mamba2:
@@ -68,9 +62,8 @@ def mamba2(c: Config, *, inner: int | None = None, out_bias: bool | None = None,
 @family("bamba")
 def bamba(c: Config) -> Block:
     """Mamba-2 with attention in the layers that attn_layer_indices lists, each with an FFN (BambaForCausalLM)."""
-    bias, chosen, ffn = c.attention_bias, set(c.numbers("attn_layer_indices")), glu(c, bias=c.mlp_bias)
-    attn, ssm = pre_norm(rms(c), gqa(c, qkv_bias=bias, out_bias=bias), ffn), pre_norm(rms(c), mamba2(c), ffn)
-    return causal_lm(c, [attn if i in chosen else ssm for i in range(c.num_hidden_layers)], norm=rms(c))
+    chosen, mixer = set(c.numbers("attn_layer_indices")), {True: gqa(c, bias=c.attention_bias), False: mamba2(c)}
+    return decoder(c, mixer, glu(c, bias=c.mlp_bias), [i in chosen for i in range(c.num_hidden_layers)])
 
 
 @family("falcon_h1")
@@ -80,7 +73,7 @@ def falcon_h1(c: Config) -> Block:
     layer = block(
         input_norm=rms(c),
         mixer=mamba2(c, inner=c.mamba_d_ssm, out_bias=c.projectors_bias, gated_norm=c.mamba_rms_norm),
-        attn=gqa(c, qkv_bias=bias, out_bias=bias),
+        attn=gqa(c, bias=bias),
         post_norm=rms(c),
         ffn=glu(c, bias=c.mlp_bias),
     )
@@ -90,15 +83,10 @@ def falcon_h1(c: Config) -> Block:
 @family("granitemoehybrid")
 def granitemoehybrid(c: Config) -> Block:
     """Granite with Mamba-2 in most layers, and routed experts beside a shared MLP (GraniteMoeHybridForCausalLM)."""
-    bias, shared = c.attention_bias, c.shared_intermediate_size
-    ffn: Component = glu(c, shared)
-    if c.num_local_experts:
-        ffn = moe(c, c.intermediate_size, experts=c.num_local_experts, shared=shared)
-    layers = {
-        FULL: pre_norm(rms(c), gqa(c, qkv_bias=bias, out_bias=bias), ffn),
-        LINEAR: pre_norm(rms(c), mamba2(c), ffn),
-    }
-    return causal_lm(c, [layers[word] for word in mixers(c, [LINEAR] * c.num_hidden_layers)], norm=rms(c))
+    shared, count = c.shared_intermediate_size, c.num_local_experts
+    ffn = moe(c, c.intermediate_size, experts=count, shared=shared) if count else glu(c, shared)
+    mixer = {FULL: gqa(c, bias=c.attention_bias), LINEAR: mamba2(c)}
+    return decoder(c, mixer, ffn, mixers(c, [LINEAR] * c.num_hidden_layers))
 
 
 NEMOTRON_LETTERS = {"M": LINEAR, "E": "moe", "*": FULL, "-": "mlp"}

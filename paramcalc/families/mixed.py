@@ -5,31 +5,29 @@ from __future__ import annotations
 from math import isqrt
 from typing import Any
 
-from paramcalc.components import GatedDeltaNet, Mlp
+from paramcalc.components import Mlp
 from paramcalc.components.ffn import Experts
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import gqa, head_dim, kv_heads, normed, sliding
+from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.heads import decoder_head
+from paramcalc.families.mixers import delta_net
 from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import every, first_dense, mlp_words
-from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
+from paramcalc.families.patterns import (
     DENSE,
     FULL,
+    LINEAR,
     SLIDING,
     SPARSE,
-    causal_lm,
-    glu,
-    gqa,
-    head_dim,
-    interleaved,
+    every,
+    first_dense,
+    full_every,
     kinds,
-    kv_heads,
-    moe,
-    norms_around,
-    pre_norm,
-    rms,
+    mlp_words,
 )
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import causal_lm, decoder, norms_around, pre_norm, rms
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 
 # -- layers of their own kind ------------------------------------------------------------------------------------
@@ -40,7 +38,7 @@ def hrm_text(c: Config) -> Block:
     """Two stacks, a fast and a slow one, passed through in cycles; gated attention, bare norms (HrmTextForCausalLM)."""
     bias, norm = c.attention_bias, Norm(width=c.hidden_size, scale=False)
     gate = Linear(d_in=c.hidden_size, d_out=c.num_attention_heads * head_dim(c), bias=bias)
-    attn = gqa(c, qkv_bias=bias, out_bias=bias, inner=block(gate_proj=gate))
+    attn = gqa(c, bias=bias, inner=block(gate_proj=gate))
     layer = pre_norm(norm, attn, glu(c, bias=c.mlp_bias))
     # Stated, num_hidden_layers counts every pass through every layer; unstated, it is the depth of one stack.
     depth = c.num_layers_per_stack or c.num_hidden_layers
@@ -84,7 +82,7 @@ def dory_layer(c: Config, window: int | None) -> Block:
     scale, hidden, step = Param(shape=(channels,)), Param(shape=(c.intermediate_size,)), Param(shape=(d,))
     gate = block(qk_scale=scale, gate_proj=Linear(d_in=d, d_out=channels), gate_scale=scale)
     return block(
-        attn=gqa(c, qkv_bias=bias, out_bias=bias, window=window, inner=gate),
+        attn=gqa(c, bias=bias, window=window, inner=gate),
         attn_step=step,
         ffn=Mlp(
             width=d,
@@ -121,7 +119,7 @@ def doge(c: Config) -> Block:
     scale = Param(shape=(d,))
     layer = block(
         input_norm=rms(c),
-        attn=gqa(c, qkv_bias=bias, out_bias=bias, q_norm=norm, k_norm=norm, inner=mask),
+        attn=gqa(c, bias=bias, qk_norm=norm, inner=mask),
         attn_scale=scale,
         post_norm=rms(c),
         ffn=ffn,
@@ -135,11 +133,7 @@ def doge(c: Config) -> Block:
 
 def windowed_attention(c: Config, **options: Any) -> dict[str, Component]:
     """Full and sliding attention with norms on each query and key head, under the words of `layer_types`."""
-    norm, bias = Norm(width=head_dim(c)), c.attention_bias
-    return {
-        kind: gqa(c, qkv_bias=bias, out_bias=bias, q_norm=norm, k_norm=norm, window=window, **options)
-        for kind, window in ((FULL, None), (SLIDING, c.sliding_window))
-    }
+    return sliding(normed(c, bias=c.attention_bias, **options), c.sliding_window)
 
 
 @family("flint")
@@ -150,40 +144,29 @@ def flint(c: Config) -> Block:
     sparse = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=c.shared_expert_intermediate_size)
     has_experts = [c.num_experts > 0 and i not in dense and (i + 1) % c.decoder_sparse_step == 0 for i in range(depth)]
     full = [i < 2 or i % 4 == 1 or i == depth - 1 for i in range(depth)]
-    layers = interleaved(
+    return decoder(
         c,
         windowed_attention(c, sinks=True),
-        kinds(c, [FULL if here else SLIDING for here in full]),
         {DENSE: glu(c), SPARSE: sparse},
+        kinds(c, [FULL if here else SLIDING for here in full]),
         [SPARSE if here else DENSE for here in has_experts],
     )
-    return causal_lm(c, layers, norm=rms(c))
 
 
 @family("kolibri1")
 def kolibri1(c: Config) -> Block:
     """Norms around each part, full attention in every fifth layer, experts in all of them (Kolibri1ForCausalLM)."""
     shared = c.shared_expert_intermediate_size
-    layers = interleaved(
-        c,
-        windowed_attention(c),
-        kinds(c, every(5, FULL, otherwise=SLIDING, layers=c.num_hidden_layers)),
-        {SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared, correction=True)},
-        [SPARSE] * c.num_hidden_layers,
-        layer=norms_around,
-    )
-    return causal_lm(c, layers, norm=rms(c))
+    experts = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared, correction=True)
+    return decoder(c, windowed_attention(c), experts, full_every(c, 5), layer=norms_around)
 
 
 @family("mellum")
 def mellum(c: Config) -> Block:
     """Qwen3-MoE with words for the attention and the FFN of each layer (MellumForCausalLM)."""
     unbuilt_mtp(c, "num_mtp_layers")
-    depth = c.num_hidden_layers
-    attn = windowed_attention(c)
     ffn = {DENSE: glu(c), SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts)}
-    layers = interleaved(c, attn, kinds(c, [FULL] * depth), ffn, mlp_words(c, [SPARSE] * depth))
-    return causal_lm(c, layers, norm=rms(c))
+    return decoder(c, windowed_attention(c), ffn, full_every(c, 1), mlp_words(c, first_dense(c, 0)))
 
 
 @family("beam")
@@ -191,38 +174,21 @@ def beam(c: Config) -> Block:
     """Gated attention, norms around each part, windows in five layers of six, three dense first (BeamForCausalLM)."""
     depth, channels = c.num_hidden_layers, c.num_attention_heads * head_dim(c)
     gate = block(gate_proj=Linear(d_in=c.hidden_size, d_out=channels), gate_bias=Param(shape=(c.num_attention_heads,)))
-    layers = interleaved(
+    return decoder(
         c,
         windowed_attention(c, inner=gate),
-        kinds(c, [*every(6, FULL, otherwise=SLIDING, layers=depth - 1), FULL]),
         {DENSE: glu(c), SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts, correction=True)},
+        kinds(c, [*every(6, FULL, otherwise=SLIDING, layers=depth - 1), FULL]),
         mlp_words(c, first_dense(c, 3)),
         layer=norms_around,
     )
-    return causal_lm(c, layers, norm=rms(c))
-
-
-LINEAR = "linear_attention"
 
 
 @family("lara_mini")
 def lara_mini(c: Config) -> Block:
     """Linear, sliding and full attention in a pattern of five, experts in every layer (LaraMiniForCausalLM)."""
-    linear = GatedDeltaNet(
-        width=c.hidden_size,
-        key_heads=c.linear_num_key_heads,
-        value_heads=c.linear_num_value_heads,
-        key_dim=c.linear_key_head_dim,
-        value_dim=c.linear_value_head_dim,
-        kernel=c.linear_conv_kernel_dim,
-    )
     shared, pattern = c.shared_expert_intermediate_size, [LINEAR, SLIDING, LINEAR, FULL, SLIDING]
     default = [pattern[i % len(pattern)] for i in range(c.num_hidden_layers)]
-    layers = interleaved(
-        c,
-        windowed_attention(c) | {LINEAR: linear},
-        c.words("layer_types", (FULL, SLIDING, LINEAR)) or default,
-        {SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared)},
-        [SPARSE] * c.num_hidden_layers,
-    )
-    return causal_lm(c, layers, norm=rms(c))
+    attn = windowed_attention(c) | {LINEAR: delta_net(c)}
+    experts = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared)
+    return decoder(c, attn, experts, c.words("layer_types", (FULL, SLIDING, LINEAR)) or default)

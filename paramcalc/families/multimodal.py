@@ -5,16 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.config import Config
+from paramcalc.families.attentions import gqa, head_dim
+from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family, get
 from paramcalc.families.seeing import joined, only_text
-from paramcalc.families.skeletons import (
-    causal_lm,
-    glu,
-    gqa,
-    head_dim,
-    pre_norm,
-    rms,
-)
+from paramcalc.families.skeletons import causal_lm, pre_norm, rms
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block
 
 

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
+from paramcalc.families.attentions import equal_heads, gqa, mha
+from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.heads import decoder_head, labels, lm_head, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    causal_lm,
-    equal_heads,
-    glu,
-    gqa,
-    layer_norm,
-    mha,
-    mlp,
-    positions,
-    pre_norm,
-    rms,
-)
+from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, positions, pre_norm, rms
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 
 # -- GPT's kin ---------------------------------------------------------------------------------------------------
@@ -37,16 +28,14 @@ def openai_gpt(c: Config) -> Block:
 @family("ctrl")
 def ctrl(c: Config) -> Block:
     """GPT-2's layer with fixed positions; the tied head has a bias of its own (CTRLLMHeadModel)."""
-    layer = pre_norm(layer_norm(c), mha(c), mlp(c, c.dff))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), head_bias=True)
+    return decoder(c, mha(c), mlp(c, c.dff), norm=layer_norm(c), head_bias=True)
 
 
 @family("biogpt")
 def biogpt(c: Config) -> Block:
     """GPT-2 with two spare position rows (BioGptForCausalLM)."""
-    layer = pre_norm(layer_norm(c), mha(c), mlp(c, c.intermediate_size))
     before = {"positions": positions(c, extra_rows=2)}
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), before=before)
+    return decoder(c, mha(c), mlp(c, c.intermediate_size), norm=layer_norm(c), before=before)
 
 
 @family("xglm")
@@ -71,9 +60,7 @@ def gpt_neox_japanese(c: Config) -> Block:
 def persimmon(c: Config) -> Block:
     """GPT-2's layer with rotary positions and LayerNorms on queries and keys (PersimmonForCausalLM)."""
     norm = Norm(width=equal_heads(c), bias=True) if c.qk_layernorm else None
-    attn = gqa(c, qkv_bias=True, out_bias=True, q_norm=norm, k_norm=norm)
-    layer = pre_norm(layer_norm(c), attn, mlp(c, c.intermediate_size))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c))
+    return decoder(c, gqa(c, bias=True, qk_norm=norm), mlp(c, c.intermediate_size), norm=layer_norm(c))
 
 
 @family("cpmant")

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 from paramcalc.config import Config
-from paramcalc.families.skeletons import DENSE, FULL, LINEAR, SLIDING, SPARSE, kinds, pre_norm, rms
-from paramcalc.spec import Block, Component, Run
+
+FULL, SLIDING, LINEAR = "full_attention", "sliding_attention", "linear_attention"
+DENSE, SPARSE = "dense", "sparse"
+
+
+def kinds(c: Config, default: list[str]) -> list[str]:
+    """The word for each layer: `layer_types` where the file says so, else the family's default pattern."""
+    return c.words("layer_types", (FULL, SLIDING)) or default
+
+
+def every(period: int, word: str, *, otherwise: str, layers: int) -> list[str]:
+    """`word` on each period-th layer (the last of each group), `otherwise` on the others."""
+    return [word if (i + 1) % period == 0 else otherwise for i in range(layers)]
+
+
+def full_every(c: Config, period: int) -> list[str]:
+    """The word for each layer: `layer_types`, or full attention in each period-th layer and windows in the others."""
+    return kinds(c, every(period, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
+
+
+def full_first(c: Config, period: int) -> list[str]:
+    """Full attention in every period-th layer from the first one on, windows in the others."""
+    return [SLIDING if i % period else FULL for i in range(c.num_hidden_layers)]
 
 
 def mixers(
@@ -24,28 +45,6 @@ def mixers(
     renamed = {word: word for word in words} | {"attention": FULL, "mamba": LINEAR}
     stated = c.words(name, tuple(renamed), any_length=any_length)
     return default if stated is None else [renamed[word] for word in stated]
-
-
-def every(period: int, word: str, *, otherwise: str, layers: int) -> list[str]:
-    """`word` on each period-th layer (the last of each group), `otherwise` on the others."""
-    return [word if (i + 1) % period == 0 else otherwise for i in range(layers)]
-
-
-def windowed(c: Config, layer: Callable[[int | None], Component], default: list[str]) -> list[Component]:
-    """The layers of `layer_types`, in order: `layer` builds one for a window, None standing for full attention."""
-    layers = by_window(c.sliding_window, layer)
-    return [layers[word] for word in kinds(c, default)]
-
-
-def by_window(window: int | None, part: Callable[[int | None], Component]) -> dict[str, Component]:
-    """What is full and what slides under their words: `part` builds one for a window, None for full attention."""
-    return {FULL: part(None), SLIDING: part(window)}
-
-
-def by_ffn(c: Config, attn: Component, ffn: Mapping[str, Component], words: list[str]) -> list[Block]:
-    """A pre-norm layer for each word, with its FFN; attention is the same in all."""
-    layers = {word: pre_norm(rms(c), attn, part) for word, part in ffn.items()}
-    return [layers[word] for word in words]
 
 
 def mlp_words(c: Config, default: list[str]) -> list[str]:
@@ -88,8 +87,7 @@ def ignored_frequency(c: Config) -> None:
         c.doubts.append(f"{c.family}: moe_layer_freq is not 1; {c.architecture} ignores it and so does this count")
 
 
-def dense_then_sparse(c: Config, dense: Component, sparse: Component) -> list[Run]:
+def dense_then_sparse(c: Config) -> list[str]:
     """first_k_dense_replace dense layers, then sparse ones. The class does not look at moe_layer_freq."""
     ignored_frequency(c)
-    first = min(c.first_k_dense_replace, c.num_hidden_layers)
-    return [Run(first, dense), Run(c.num_hidden_layers - first, sparse)]
+    return first_dense(c, c.first_k_dense_replace)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from paramcalc.components import Attention, Mlp
 from paramcalc.config import Config
+from paramcalc.families.attentions import biased
 from paramcalc.families.heads import labels, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import biased
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 
 

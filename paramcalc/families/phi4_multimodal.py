@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.families.attentions import gqa
+from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import causal_lm, glu, gqa, pre_norm, rms
+from paramcalc.families.skeletons import causal_lm, pre_norm, rms
 from paramcalc.families.vision import siglip
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
 

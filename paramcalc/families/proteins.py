@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.families.attentions import equal_heads, gqa
+from paramcalc.families.encoding import embeddings, encoder, encoder_layer
+from paramcalc.families.feedforward import glu
 from paramcalc.families.heads import encoder_heads, masked_lm_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    embeddings,
-    encoder,
-    encoder_layer,
-    equal_heads,
-    glu,
-    gqa,
-    layer_norm,
-    pre_norm,
-    rms,
-)
+from paramcalc.families.skeletons import layer_norm, pre_norm, rms
 from paramcalc.spec import Block, Embedding, Linear, Param
 
 
@@ -40,7 +33,7 @@ def esmc(c: Config) -> Block:
     d, h = c.hidden_size, c.num_attention_heads
     c.require((c.num_key_value_heads or h) == h, "num_key_value_heads must equal num_attention_heads")
     equal_heads(c)
-    attn = gqa(c, qkv_bias=c.attention_bias, out_bias=c.attention_bias, q_norm=rms(c), k_norm=rms(c))
+    attn = gqa(c, bias=c.attention_bias, q_norm=rms(c), k_norm=rms(c))
     layer = pre_norm(layer_norm(c), attn, glu(c, bias=c.mlp_bias))
     heads = encoder_heads(
         c,

@@ -8,12 +8,13 @@ import math
 from paramcalc.components import GatedResidual, Indexer
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import normed
+from paramcalc.families.feedforward import moe
 from paramcalc.families.latent_parts import INDEXED
 from paramcalc.families.mixers import delta_net
-from paramcalc.families.normed import normed
-from paramcalc.families.patterns import every
+from paramcalc.families.patterns import FULL, LINEAR, every
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import FULL, LINEAR, causal_lm, moe
+from paramcalc.families.skeletons import causal_lm
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, block
 
 MOST_TABLES = 1000  # finding a prime number for each takes a moment

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from paramcalc.components import Attention, HashedAttention
 from paramcalc.config import Config
+from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import labels, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import layer_norm, mlp, positions, pre_norm
+from paramcalc.families.skeletons import layer_norm, positions, pre_norm
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block, stack
 
 

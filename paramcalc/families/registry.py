@@ -49,9 +49,6 @@ class Family(NamedTuple):
         return (self.recipe.__doc__ or "").strip().splitlines()[0]
 
 
-_inline: dict[str, dict[str, Any]] = {}
-
-
 class Registered(NamedTuple):
     """A recipe under one of its names, and what is fixed for that name alone."""
 
@@ -66,10 +63,6 @@ def family(*names: str, **facts: Any) -> Callable[[R], R]:
     """
 
     def register(recipe: R) -> R:
-        if "defaults" in facts:
-            _inline[names[0]] = {"class": names[1], **facts}
-            _registered[names[0]] = Registered(recipe, {})
-            return recipe
         for name in names:
             if name in _registered:
                 raise ValueError(f"family {name!r} is registered twice")
@@ -163,7 +156,7 @@ def get(name: str) -> Family:
 @cache
 def _family(name: str) -> Family:
     recipe, facts = _registered[name]
-    entry = _inline.get(name) or entries(recipe.__module__)[name]
+    entry = entries(recipe.__module__)[name]
     read = reading(entry)
     read = read._replace(defaults={**EVERYWHERE, **read.defaults}, fixed={**read.fixed, **facts})
     return Family(name, entry["class"], recipe, read)

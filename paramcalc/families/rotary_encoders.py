@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from paramcalc.components import Mlp
 from paramcalc.config import Config
+from paramcalc.families.attentions import equal_heads, gqa, mha, sliding
+from paramcalc.families.encoding import embeddings, encoder, encoder_layer, projected
+from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.heads import encoder_heads, lm_head, masked_lm_head, roberta_heads, unknown_head
-from paramcalc.families.patterns import by_window, every
+from paramcalc.families.patterns import FULL, SLIDING, every, kinds
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    FULL,
-    SLIDING,
-    embeddings,
-    encoder,
-    encoder_layer,
-    equal_heads,
-    glu,
-    gqa,
-    kinds,
-    mha,
-    mlp,
-    pre_norm,
-    projected,
-    rms,
-)
+from paramcalc.families.skeletons import pre_norm, rms
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block
 
 # -- norms after -------------------------------------------------------------------------------------------------
@@ -42,7 +30,7 @@ def gte(c: Config) -> Block:
     head = masked_lm_head(c, c.hidden_size, spare_bias=False)
     heads = encoder_heads(c, c.hidden_size, lm_head=head, pooled=("sequence_classification",))
     ffn = Mlp(width=c.hidden_size, hidden=c.intermediate_size, gated=True, down_bias=True)
-    layer = encoder_layer(c, attn=gqa(c, qkv_bias=True, out_bias=True), ffn=ffn)
+    layer = encoder_layer(c, attn=gqa(c, bias=True), ffn=ffn)
     return encoder(c, embeddings(c, c.hidden_size, rows=0), layer, heads)
 
 
@@ -50,7 +38,7 @@ def gte(c: Config) -> Block:
 def jina_embeddings_v3(c: Config) -> Block:
     """RoBERTa with rotary positions (JinaEmbeddingsV3ForMaskedLM)."""
     heads = roberta_heads(c)
-    layer = encoder_layer(c, attn=gqa(c, qkv_bias=True, out_bias=True))
+    layer = encoder_layer(c, attn=gqa(c, bias=True))
     return encoder(c, embeddings(c, c.hidden_size, rows=0), layer, heads)
 
 
@@ -87,9 +75,8 @@ def ultrabert(c: Config) -> Block:
 def llama_encoder(c: Config, words: list[str], heads: dict[str, Component]) -> Block:
     """Token embedding, Llama's layers with full or sliding attention, a norm, and heads."""
     equal_heads(c)
-    bias, window = c.attention_bias, c.sliding_window if SLIDING in words else None
-    ffn = glu(c, bias=c.mlp_bias)
-    layers = by_window(window, lambda width: pre_norm(rms(c), gqa(c, qkv_bias=bias, out_bias=bias, window=width), ffn))
+    attn = sliding(gqa(c, bias=c.attention_bias), c.sliding_window if SLIDING in words else None)
+    layers = {word: pre_norm(rms(c), attn[word], glu(c, bias=c.mlp_bias)) for word in attn}
     before = {"embed_tokens": Embedding(rows=c.vocab_size, width=c.hidden_size)}
     return encoder(c, before, [layers[word] for word in words], heads, norm=rms(c))
 
@@ -100,10 +87,10 @@ def modernbert(c: Config) -> Block:
 
     The first layer has no norm before its attention.
     """
-    d, bias, period = c.hidden_size, c.attention_bias, c.global_attn_every_n_layers
+    d, period = c.hidden_size, c.global_attn_every_n_layers
     norm, ffn = Norm(width=d, bias=c.norm_bias), glu(c, bias=c.mlp_bias)
     words = kinds(c, [SLIDING if i % period else FULL for i in range(c.num_hidden_layers)])
-    mixers = by_window(c.local_attention, lambda window: mha(c, qkv_bias=bias, out_bias=bias, window=window))
+    mixers = sliding(mha(c, bias=c.attention_bias), c.local_attention)
     layers = [
         block(attn_norm=norm if i else None, attn=mixers[word], ffn_norm=norm, ffn=ffn) for i, word in enumerate(words)
     ]
@@ -141,7 +128,7 @@ def neomme_layer(c: Config, *, window: int | None) -> Block:
     d, h, d_h, bias = c.hidden_size, c.num_attention_heads, c.head_dim, c.attention_bias
     qk_norm, norm = Norm(width=d_h, scale=False), Norm(width=d, scale=False)
     inner = block(own_value=Param(shape=(h,)), gate_proj=Linear(d_in=d, d_out=h * d_h))
-    attn = gqa(c, qkv_bias=bias, out_bias=bias, q_norm=qk_norm, k_norm=qk_norm, window=window)
+    attn = gqa(c, bias=bias, qk_norm=qk_norm, window=window)
     return block(
         lambdas=Param(shape=(2,)),
         input_norm=norm,

@@ -15,8 +15,6 @@ from paramcalc.families.registry import get, split_class
 from paramcalc.families.vision import vision
 from paramcalc.spec import Component, Linear, block, by_vocabulary
 
-ABOVE, EITHER = dict(ties="above"), dict(ties="either")
-
 
 class Named(NamedTuple):
     """The kind of a section that names none, and the sizes that the class passes where there is no section.

@@ -12,8 +12,8 @@ from paramcalc.components import Attention
 from paramcalc.components.attention import Kind
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import classifier, lm_head, unknown_head
-from paramcalc.families.skeletons import mlp
 from paramcalc.spec import Block, Category, Component, Conv1d, Embedding, Layers, Linear, Norm, Param, Run, block, stack
 
 

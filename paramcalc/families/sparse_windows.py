@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from paramcalc.components import Attention, Indexer
 from paramcalc.config import Config
+from paramcalc.families.attentions import gqa, head_dim, normed, sliding
+from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.normed import normed
-from paramcalc.families.patterns import by_window, every, first_dense, mlp_words
+from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, every, first_dense, full_every, kinds, mlp_words
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    DENSE,
-    FULL,
-    SLIDING,
-    SPARSE,
-    causal_lm,
-    glu,
-    gqa,
-    head_dim,
-    ignored,
-    interleaved,
-    kinds,
-    moe,
-    norms_around,
-    rms,
-)
-from paramcalc.spec import Block, Component, Linear, Norm, block
+from paramcalc.families.skeletons import decoder, ignored, norms_around, parallel
+from paramcalc.spec import Block, Component, Linear, Norm
 
 CHUNKED, INDEXED = "chunked_attention", "minimax_m3_sparse"
 
@@ -34,12 +20,11 @@ def afmoe(c: Config) -> Block:
     """Gated attention, four norms a layer, sliding and full layers; dense layers first (AfmoeForCausalLM)."""
     d, e = c.hidden_size, c.moe_intermediate_size
     gate = Linear(d_in=d, d_out=c.num_attention_heads * head_dim(c))
-    attn = by_window(c.sliding_window, lambda window: normed(c, bias=c.attention_bias, window=window, inner=gate))
+    attn = sliding(normed(c, bias=c.attention_bias, inner=gate), c.sliding_window)
     n = c.num_shared_experts
     experts = moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, correction=True, correction_counted=True)
-    words = kinds(c, every(c.global_attn_every_n_layers, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
-    ffn, ffn_words = {DENSE: glu(c), SPARSE: experts}, first_dense(c, c.num_dense_layers)
-    return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words, layer=norms_around), norm=rms(c))
+    words, ffn = full_every(c, c.global_attn_every_n_layers), {DENSE: glu(c), SPARSE: experts}
+    return decoder(c, attn, ffn, words, first_dense(c, c.num_dense_layers), layer=norms_around)
 
 
 @family("dots1")
@@ -47,48 +32,39 @@ def dots1(c: Config) -> Block:
     """Qwen3's attention, dense layers first, then routed and shared experts (Dots1ForCausalLM)."""
     window, e = c.sliding_window, c.moe_intermediate_size
     ignored(c, moe_layer_freq=1)
-    attn = by_window(c.sliding_window, lambda width: normed(c, bias=c.attention_bias, window=width))
+    attn = sliding(normed(c, bias=c.attention_bias), window)
     ffn: dict[str, Component] = {DENSE: glu(c)}
     if c.first_k_dense_replace < c.num_hidden_layers:
         n, count = c.stated("n_shared_experts"), c.stated("num_local_experts")
         ffn[SPARSE] = moe(c, e, experts=count, shared=n * e, shared_count=n, correction=True)
     first = c.num_hidden_layers if window is None else c.max_window_layers
     words = kinds(c, [FULL if i < first else SLIDING for i in range(c.num_hidden_layers)])
-    return causal_lm(c, interleaved(c, attn, words, ffn, first_dense(c, c.first_k_dense_replace)), norm=rms(c))
+    return decoder(c, attn, ffn, words, first_dense(c, c.first_k_dense_replace))
 
 
 @family("exaone_moe")
 def exaone_moe(c: Config) -> Block:
     """Normed queries and keys, sliding layers, dense layers first, then experts (ExaoneMoeForCausalLM)."""
     window, e, n = c.sliding_window, c.moe_intermediate_size, c.num_shared_experts
-    words = c.words("layer_types", (FULL, SLIDING))
-    c.require(bool(words) or window is not None, "sliding_window is null and layer_types is missing")
-    words = words or every(c.sliding_window_pattern, FULL, otherwise=SLIDING, layers=c.num_hidden_layers)
-    attn = by_window(c.sliding_window, lambda width: normed(c, window=width))
+    c.require(bool(c.raw("layer_types")) or window is not None, "sliding_window is null and layer_types is missing")
+    words = full_every(c, c.sliding_window_pattern)
     ffn = {DENSE: glu(c), SPARSE: moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, correction=True)}
     ffn_words = mlp_words(c, first_dense(c, c.first_k_dense_replace))
     unbuilt_mtp(c)
-    return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words), norm=rms(c))
+    return decoder(c, sliding(normed(c), window), ffn, words, ffn_words)
 
 
 @family("cohere2_moe")
 def cohere2_moe(c: Config) -> Block:
     """Parallel attention and FFN behind one norm, dense layers first, then experts (Cohere2MoeForCausalLM)."""
-    bias, width, n = c.attention_bias, c.intermediate_size, c.num_shared_experts
-    attn = by_window(c.sliding_window, lambda window: gqa(c, qkv_bias=bias, out_bias=bias, window=window))
+    attn = sliding(gqa(c, bias=c.attention_bias), c.sliding_window)
     first, depth = c.first_k_dense_replace, c.num_hidden_layers
     c.require(first <= depth, f"first_k_dense_replace ({first}) is more than num_hidden_layers ({depth})")
     words = every(c.prefix_dense_sliding_window_pattern, FULL, otherwise=SLIDING, layers=first)
     words += every(c.sliding_window_pattern, FULL, otherwise=SLIDING, layers=depth - first)
-    experts = moe(c, width, experts=c.num_experts, shared=n * width if n else None, shared_count=n)
+    experts = moe(c, c.intermediate_size, experts=c.num_experts, shared_count=c.num_shared_experts)
     ffn = {DENSE: glu(c, c.prefix_dense_intermediate_size), SPARSE: experts}
-    layers = interleaved(c, attn, kinds(c, words), ffn, mlp_words(c, first_dense(c, first)), layer=parallel)
-    return causal_lm(c, layers, norm=rms(c))
-
-
-def parallel(norm: Component, attn: Component, ffn: Component) -> Block:
-    """Attention and FFN side by side behind one norm."""
-    return block(input_norm=norm, attn=attn, ffn=ffn)
+    return decoder(c, attn, ffn, kinds(c, words), mlp_words(c, first_dense(c, first)), layer=parallel)
 
 
 @family("laguna")
@@ -98,16 +74,9 @@ def laguna(c: Config) -> Block:
     heads = stated or [c.num_attention_heads] * c.num_hidden_layers
     pairs = list(zip(kinds(c, [FULL] * len(heads)), heads, strict=True))
     attn = {pair: laguna_attention(c, pair[1], c.sliding_window if pair[0] == SLIDING else None) for pair in pairs}
-    experts = moe(
-        c,
-        c.moe_intermediate_size,
-        experts=c.num_experts,
-        shared=c.shared_expert_intermediate_size,
-        correction=True,
-        correction_counted=True,
-    )
-    ffn = {DENSE: glu(c), SPARSE: experts}
-    return causal_lm(c, interleaved(c, attn, pairs, ffn, mlp_words(c, first_dense(c, 1))), norm=rms(c))
+    shared, e = c.shared_expert_intermediate_size, c.moe_intermediate_size
+    experts = moe(c, e, experts=c.num_experts, shared=shared, correction=True, correction_counted=True)
+    return decoder(c, attn, {DENSE: glu(c), SPARSE: experts}, pairs, mlp_words(c, first_dense(c, 1)))
 
 
 def laguna_attention(c: Config, heads: int, window: int | None) -> Attention:
@@ -154,7 +123,7 @@ def mimo_v2_flash(c: Config) -> Block:
         add_swa_attention_sink_bias=True,
         add_full_attention_sink_bias=False,
     )
-    return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words), norm=rms(c))
+    return decoder(c, attn, ffn, words, ffn_words)
 
 
 @family("minimax_m3_vl_text")
@@ -179,7 +148,7 @@ def minimax_m3_text(c: Config) -> Block:
     words = c.words("layer_types", attn) or flagged(c, flags, INDEXED, FULL) or [FULL] * c.num_hidden_layers
     ffn_words = mlp_words(c, flagged(c, moe_flags, SPARSE, DENSE) or [SPARSE] * c.num_hidden_layers)
     ffn = {DENSE: glu(c, c.dense_intermediate_size), SPARSE: experts}
-    return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words), norm=rms(c))
+    return decoder(c, attn, ffn, words, ffn_words)
 
 
 def flagged(c: Config, flags: list[int] | None, word: str, otherwise: str) -> list[str] | None:
@@ -194,11 +163,8 @@ def flagged(c: Config, flags: list[int] | None, word: str, otherwise: str) -> li
 @family("llama4_text")
 def llama4_text(c: Config) -> Block:
     """Chunked and full attention; experts beside a shared one in the layers of moe_layers (Llama4ForCausalLM)."""
-    bias, width, depth = c.attention_bias, c.intermediate_size, c.num_hidden_layers
-    attn = {
-        word: gqa(c, qkv_bias=bias, out_bias=bias, window=window)
-        for word, window in ((FULL, None), (CHUNKED, c.attention_chunk_size))
-    }
+    width, depth, full = c.intermediate_size, c.num_hidden_layers, gqa(c, bias=c.attention_bias)
+    attn = {FULL: full, CHUNKED: full.but(window=c.attention_chunk_size)}
     rotary = c.per_layer("no_rope_layers") if c.raw("no_rope_layers") else None
     rotary = rotary or [(i + 1) % c.no_rope_layer_interval for i in range(depth)]
     chunks = c.attention_chunk_size is not None
@@ -210,4 +176,4 @@ def llama4_text(c: Config) -> Block:
         DENSE: glu(c, c.intermediate_size_mlp),
         SPARSE: moe(c, width, experts=c.num_local_experts, shared=width),
     }
-    return causal_lm(c, interleaved(c, attn, words, ffn, ffn_words), norm=rms(c))
+    return decoder(c, attn, ffn, words, ffn_words)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import gqa
 from paramcalc.families.audio import WHISPER
+from paramcalc.families.feedforward import glu
 from paramcalc.families.heads import decoder_head, labels, lm_head, unknown_head
 from paramcalc.families.registry import family, get
 from paramcalc.families.seeing import only_text
 from paramcalc.families.sides import Form, layer, side, spectrogram_encoder
-from paramcalc.families.skeletons import glu, gqa, layer_norm, pre_norm, rms
+from paramcalc.families.skeletons import layer_norm, pre_norm, rms
 from paramcalc.spec import Block, Component, Embedding, Linear, Param, Run, block, stack
 
 # -- Whisper -----------------------------------------------------------------------------------------------------

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.families.attentions import gqa
+from paramcalc.families.feedforward import glu
 from paramcalc.families.heads import labels, unknown_head
-from paramcalc.families.patterns import every
+from paramcalc.families.patterns import FULL, SLIDING, every, kinds
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import FULL, SLIDING, glu, gqa, kinds, rms
+from paramcalc.families.skeletons import rms
 from paramcalc.families.vision import averaged, vision
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Stack, block, stack
 
@@ -17,7 +19,7 @@ def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width
     per_head = Norm(width=side.head_dim) if qk_norm else None
 
     def one(window: int | None) -> Block:
-        attn = gqa(side, qkv_bias=bias, out_bias=bias, q_norm=per_head, k_norm=per_head, window=window)
+        attn = gqa(side, bias=bias, qk_norm=per_head, window=window)
         cross = attn.but(source="cross", window=None, kv_width=kv_width)
         steps = {"attn": attn} | ({"cross_attn": cross} if kv_width else {}) | {"ffn": glu(side)}
         return block(

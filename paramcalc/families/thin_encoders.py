@@ -5,10 +5,12 @@ from __future__ import annotations
 from paramcalc.components import Attention, Mlp
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.encoder_sizes import CLASSIFIED
+from paramcalc.families.attentions import biased
+from paramcalc.families.encoding import CLASSIFIED, embeddings, encoder
+from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import discriminator, encoder_heads, lm_head, masked_lm_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import biased, embeddings, encoder, layer_norm, mlp
+from paramcalc.families.skeletons import layer_norm
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 
 

@@ -8,7 +8,9 @@ from paramcalc.components import Attention, Mlp
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config, Reading
 from paramcalc.dims import named
-from paramcalc.families.skeletons import biased, glu, ignored, layer_norm, mha, mlp, pre_norm, rms
+from paramcalc.families.attentions import biased, mha
+from paramcalc.families.feedforward import glu, mlp
+from paramcalc.families.skeletons import ignored, layer_norm, pre_norm, rms
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 

@@ -3,56 +3,35 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.families.attentions import gqa, mha, normed, normed_at_once, sliding
+from paramcalc.families.feedforward import glu
 from paramcalc.families.heads import decoder_head, labels
-from paramcalc.families.normed import normed, normed_at_once
-from paramcalc.families.patterns import by_window, every, windowed
+from paramcalc.families.patterns import FULL, SLIDING, full_every, full_first, kinds
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import (
-    FULL,
-    SLIDING,
-    causal_lm,
-    glu,
-    gqa,
-    kinds,
-    mha,
-    norms_after,
-    pre_norm,
-    rms,
-)
+from paramcalc.families.skeletons import decoder, norms_after, parallel
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, block, stack
 
 
 @family("cwm")
 def cwm(c: Config) -> Block:
     """Llama with full attention in every fourth layer from the first on (CwmForCausalLM)."""
-    words = [SLIDING if i % 4 else FULL for i in range(c.num_hidden_layers)]
-    layers = windowed(c, lambda window: pre_norm(rms(c), gqa(c, window=window), glu(c, bias=c.mlp_bias)), words)
-    return causal_lm(c, layers, norm=rms(c))
+    return decoder(c, sliding(gqa(c), c.sliding_window), glu(c, bias=c.mlp_bias), kinds(c, full_first(c, 4)))
 
 
 @family("granite_swa")
 def granite_swa(c: Config) -> Block:
     """Granite with a sink per head, full attention in every fourth layer from the first on (GraniteSWAForCausalLM)."""
-    bias = c.attention_bias
-
-    def layer(window: int | None) -> Block:
-        attn = gqa(c, qkv_bias=bias, out_bias=bias, sinks=True, window=window)
-        return pre_norm(rms(c), attn, glu(c, bias=c.mlp_bias))
-
-    words = [SLIDING if i % 4 else FULL for i in range(c.num_hidden_layers)]
-    return causal_lm(c, windowed(c, layer, words), norm=rms(c))
+    attn = sliding(gqa(c, bias=c.attention_bias, sinks=True), c.sliding_window)
+    return decoder(c, attn, glu(c, bias=c.mlp_bias), kinds(c, full_first(c, 4)))
 
 
 @family("smollm3")
 def smollm3(c: Config) -> Block:
     """Llama; windows, if used, in the layers without rotary positions, every fourth (SmolLM3ForCausalLM)."""
-    bias, window = c.attention_bias, c.sliding_window if c.use_sliding_window else None
-    ffn = glu(c, bias=c.mlp_bias)
-    layers = by_window(window, lambda width: pre_norm(rms(c), gqa(c, qkv_bias=bias, out_bias=bias, window=width), ffn))
-    default = [(i + 1) % c.no_rope_layer_interval for i in range(c.num_hidden_layers)]
-    ropes = c.per_layer("no_rope_layers") or default
+    window = c.sliding_window if c.use_sliding_window else None
+    ropes = c.per_layer("no_rope_layers") or [(i + 1) % c.no_rope_layer_interval for i in range(c.num_hidden_layers)]
     words = kinds(c, [SLIDING if window and not rope else FULL for rope in ropes])
-    return causal_lm(c, [layers[word] for word in words], norm=rms(c))
+    return decoder(c, sliding(gqa(c, bias=c.attention_bias), window), glu(c, bias=c.mlp_bias), words)
 
 
 @family("ministral")
@@ -60,67 +39,42 @@ def ministral(c: Config) -> Block:
     """Mistral with a word for each layer's attention, by default sliding (MinistralForCausalLM)."""
     c.stated("head_dim")
     default = [SLIDING if c.sliding_window else FULL] * c.num_hidden_layers
-    layers = windowed(c, lambda window: pre_norm(rms(c), gqa(c, window=window), glu(c)), default)
-    return causal_lm(c, layers, norm=rms(c))
+    return decoder(c, sliding(gqa(c), c.sliding_window), glu(c), kinds(c, default))
 
 
 @family("vaultgemma")
 def vaultgemma(c: Config) -> Block:
     """Gemma 2 without the norms after attention and FFN (VaultGemmaForCausalLM)."""
-    bias = c.attention_bias
-    layers = windowed(
-        c,
-        lambda window: pre_norm(rms(c), gqa(c, qkv_bias=bias, out_bias=bias, window=window), glu(c)),
-        every(2, FULL, otherwise=SLIDING, layers=c.num_hidden_layers),
-    )
-    return causal_lm(c, layers, norm=rms(c))
+    return decoder(c, sliding(gqa(c, bias=c.attention_bias), c.sliding_window), glu(c), full_every(c, 2))
 
 
 @family("olmo3")
 def olmo3(c: Config) -> Block:
     """OLMo 2 with full attention in every fourth layer (Olmo3ForCausalLM)."""
-
-    def layer(window: int | None) -> Block:
-        return norms_after(rms(c), normed_at_once(c, bias=c.attention_bias, window=window), glu(c))
-
-    words = every(4, FULL, otherwise=SLIDING, layers=c.num_hidden_layers)
-    return causal_lm(c, windowed(c, layer, words), norm=rms(c))
+    attn = sliding(normed_at_once(c, bias=c.attention_bias), c.sliding_window)
+    return decoder(c, attn, glu(c), full_every(c, 4), layer=norms_after)
 
 
 @family("exaone4")
 def exaone4(c: Config) -> Block:
     """Norms after attention and FFN, QK norms; full attention in every fourth layer (Exaone4ForCausalLM)."""
-
-    def layer(window: int | None) -> Block:
-        return norms_after(rms(c), normed(c, window=window), glu(c))
-
     unasked = c.raw("layer_types") is not None or c.sliding_window is None
-    period = 1 if unasked else c.sliding_window_pattern
-    words = every(period, FULL, otherwise=SLIDING, layers=c.num_hidden_layers)
-    return causal_lm(c, windowed(c, layer, words), norm=rms(c))
-
-
-def parallel(c: Config, default: list[str]) -> Block:
-    """Attention and FFN beside each other behind one norm without bias, windows in some layers."""
-    bias = c.attention_bias
-    layers = windowed(
-        c,
-        lambda window: block(input_norm=rms(c), attn=gqa(c, qkv_bias=bias, out_bias=bias, window=window), ffn=glu(c)),
-        default,
-    )
-    return causal_lm(c, layers, norm=rms(c))
+    words = full_every(c, 1 if unasked else c.sliding_window_pattern)
+    return decoder(c, sliding(normed(c), c.sliding_window), glu(c), words, layer=norms_after)
 
 
 @family("cohere2")
 def cohere2(c: Config) -> Block:
     """Cohere without QK norms; full attention in every fourth layer (Cohere2ForCausalLM)."""
-    return parallel(c, every(c.sliding_window_pattern, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
+    attn = sliding(gqa(c, bias=c.attention_bias), c.sliding_window)
+    return decoder(c, attn, glu(c), full_every(c, c.sliding_window_pattern), layer=parallel)
 
 
 @family("cohere_compass_text")
 def cohere_compass_text(c: Config) -> Block:
     """Cohere 2 with full attention in every layer unless layer_types says otherwise (CohereCompassForCausalLM)."""
-    return parallel(c, [FULL] * c.num_hidden_layers)
+    attn = sliding(gqa(c, bias=c.attention_bias), c.sliding_window)
+    return decoder(c, attn, glu(c), full_every(c, 1), layer=parallel)
 
 
 @family("modernbert-decoder")
@@ -130,7 +84,7 @@ def modernbert_decoder(c: Config) -> Block:
 
     def layer(i: int, word: str) -> Block:
         window = c.local_attention // 2 if word == SLIDING else None
-        attn = mha(c, qkv_bias=bias, out_bias=bias, window=window)
+        attn = mha(c, bias=bias, window=window)
         return block(attn_norm=norm if i else None, attn=attn, ffn_norm=norm, ffn=glu(c, bias=c.mlp_bias))
 
     words = kinds(c, [SLIDING if i % period else FULL for i in range(c.num_hidden_layers)])

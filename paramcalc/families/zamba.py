@@ -5,10 +5,12 @@ from __future__ import annotations
 from paramcalc.components import Adapters, Attention, Mamba2, Mlp, Reused
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import kv_heads
+from paramcalc.families.feedforward import glu
 from paramcalc.families.mixers import mamba
-from paramcalc.families.patterns import mixers
+from paramcalc.families.patterns import LINEAR, mixers
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import LINEAR, causal_lm, glu, kv_heads, rms
+from paramcalc.families.skeletons import causal_lm, rms
 from paramcalc.spec import Block, Component, Linear, Norm, block
 
 HYBRID = "hybrid"

@@ -1,5 +1,0 @@
-"""Defaults that encoders share."""
-
-from __future__ import annotations
-
-CLASSIFIED = ("sequence_classification", "multiple_choice")
