@@ -1,0 +1,52 @@
+"""Why the bytes of a GGUF file are an estimate, and what is to be said about it although they are exact."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from paramcalc.footprint.gguf.architectures import ARCHITECTURES
+from paramcalc.footprint.gguf.tensors import Contents
+from paramcalc.model import Model
+
+# The tool refuses these without an importance matrix, wherever they are but in the tables of tokens.
+WANT_IMATRIX = ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS")
+TABLES = ("token_embd", "per_layer_token_embd", "output")
+GEMMA3_TOKENS = 262_144  # what the tokenizer of all published Gemma 3 has
+
+
+def doubts(model: Model, found: Contents) -> Iterator[str]:
+    """What makes the bytes an estimate."""
+    arch = ARCHITECTURES.get(model.family)
+    if arch is None:
+        yield f"{model.family} was not compared with llama.cpp; its tensors are taken to be stored as Llama's are"
+        return
+    if unknown := sorted({t.name.removesuffix(".") for t in found.tensors if t.name.endswith(".")}):
+        yield f"under which name llama.cpp stores {', '.join(unknown)} is not known"
+    if refused := sorted({t.name for t in found.tensors} & set(arch.lacks)):
+        yield f"llama.cpp has no place for {', '.join(refused)} in a file of {arch.name} and refuses this model"
+    counts = Counter((t.layer, t.name) for t in found.tensors if t.quantised)
+    if twice := sorted({name for (_, name), n in counts.items() if n > 1}):
+        yield f"some layer has more than one {', '.join(twice)}"
+    if not predicts(model):
+        yield f"{model.architecture} predicts no tokens; only whole language models were compared"
+    if arch.mtp == "kept" and model.config.get("num_nextn_predict_layers"):
+        yield "multi-token-prediction layers are in the file; some checkpoints have tables of their own for them"
+    if arch.name == "gemma3" and any(t.rows > GEMMA3_TOKENS for t in found.tensors if t.name == "token_embd"):
+        yield "llama.cpp cuts the table of tokens to those that the tokenizer has"
+
+
+def predicts(model: Model) -> bool:
+    """Whether it has an output matrix, its own or the table of tokens."""
+    names = [w.name for w in model.tree.weights() if w.category == "head"]
+    names += [tie.name for tie in model.tree.all_ties() if tie.category == "head"]
+    return any("lm_head" in name for name in names)
+
+
+def notes(found: Contents, ftype: str, types: Iterable[str]) -> Iterator[str]:
+    """What to know about the file, however exact its bytes are."""
+    low = (*WANT_IMATRIX, "Q2_K") if ftype == "Q2_K_S" else WANT_IMATRIX
+    if any(name in low and t.name not in TABLES for name, t in zip(types, found.tensors, strict=True)):
+        yield f"llama-quantize needs an importance matrix (--imatrix) for {ftype}"
+    if found.left_out:
+        yield f"not in this file: {', '.join(found.left_out)}"
