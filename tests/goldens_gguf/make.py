@@ -1,0 +1,98 @@
+"""Write the goldens of GGUF files: what llama.cpp's converter and llama-quantize make of a config, never what we say.
+
+    python tests/goldens_gguf/make.py LLAMA_CPP QUANTIZE llama qwen2     # these families of cases.yaml
+    python tests/goldens_gguf/make.py LLAMA_CPP QUANTIZE                 # all of them
+
+LLAMA_CPP is a checkout of llama.cpp, QUANTIZE its built llama-quantize: README.md beside this file says how.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).resolve().parent
+PRESETS = HERE.parents[1] / "presets"
+sys.path.append(str(HERE.parent / "goldens"))
+
+import hub_checkpoints  # noqa: E402
+import llama_cpp  # noqa: E402
+import oracle  # noqa: E402
+
+# As `llama-quantize --help` lists them, without aliases and COPY.
+FTYPES = [
+    *("F32", "F16", "BF16", "Q8_0", "Q6_K", "Q5_0", "Q5_1", "Q5_K_S", "Q5_K_M", "Q4_0", "Q4_1", "Q4_K_S", "Q4_K_M"),
+    *("Q3_K_S", "Q3_K_M", "Q3_K_L", "Q2_K", "Q2_K_S", "Q2_0", "Q1_0", "IQ4_NL", "IQ4_XS", "IQ3_M", "IQ3_S", "IQ3_XS"),
+    *("IQ3_XXS", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S", "TQ2_0", "TQ1_0", "MXFP4_MOE"),
+]
+
+
+def cases(family: str, entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and config of each case of a family: those of cases.yaml, and presets by name."""
+    for number, fields in enumerate(entry.get("configs", ()), start=1):
+        yield f"{family}-{number}", {"model_type": family, **fields}
+    for name in entry.get("presets", ()):
+        fields = yaml.safe_load((PRESETS / f"{name}.yaml").read_text(encoding="utf-8"))
+        yield name, {key: value for key, value in fields.items() if key not in ("source", "published")}
+
+
+def golden(fields: dict[str, Any], tool: Path) -> dict[str, Any]:
+    """The config, the types that need an importance matrix, and what is in a file of each type.
+
+    That is how many tensors of which type and how many bytes; where the tool refuses, null.
+    """
+    if fields["model_type"] in hub_checkpoints.CHECKPOINTS:
+        config, checkpoint = fields, hub_checkpoints.checkpoint(fields)
+    else:
+        config = {**fields, "architectures": [oracle.class_name(fields)]}
+        checkpoint = llama_cpp.checkpoint(oracle.build(config))
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(6) as pool:
+        path = llama_cpp.converted(config, checkpoint, Path(folder))
+        found = dict(zip(FTYPES, pool.map(lambda ftype: llama_cpp.quantized(tool, path, ftype), FTYPES), strict=True))
+        if llama_cpp.is_mxfp4(config.get("quantization_config")):  # the tool would write floats, if it could
+            found = {kind: tensors for kind, tensors in found.items() if kind not in ("F32", "BF16")}
+            found["F16"] = llama_cpp.written(path)
+    if found["F16"] is None:
+        raise RuntimeError(f"llama-quantize cannot read what the converter wrote: {config}")
+    imatrix = [ftype for ftype, tensors in found.items() if tensors and llama_cpp.needs_imatrix(tensors, ftype)]
+    types = {ftype: tensors and llama_cpp.histogram(tensors) for ftype, tensors in found.items()}
+    return {"config": config, "imatrix": imatrix, "types": types}
+
+
+def main() -> None:
+    """Make what is asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("llama_cpp", type=Path)
+    parser.add_argument("quantize", type=Path)
+    parser.add_argument("families", nargs="*")
+    args = parser.parse_args()
+    logging.disable(logging.WARNING)
+    llama_cpp.use(args.llama_cpp)
+    listed = yaml.safe_load((HERE / "cases.yaml").read_text(encoding="utf-8"))
+    for family in args.families or listed:
+        made = [
+            f"{json.dumps(name)}: {body(golden(fields, args.quantize))}"
+            for name, fields in cases(family, listed[family])
+        ]
+        (HERE / f"{family}.json").write_text("{" + ",\n".join(made) + "}\n", encoding="utf-8")
+        print(family, len(made), flush=True)
+
+
+def body(one: dict[str, Any]) -> str:
+    """One golden as JSON: its config, and a line for each type."""
+    types = ",\n".join(f"  {json.dumps(ftype)}: {json.dumps(found)}" for ftype, found in one["types"].items())
+    head = "".join(f" {json.dumps(key)}: {json.dumps(one[key])},\n" for key in ("config", "imatrix"))
+    return f'{{\n{head} "types": {{\n{types}}}}}'
+
+
+if __name__ == "__main__":
+    main()
