@@ -1,0 +1,165 @@
+"""GGUF files against what llama.cpp's converter and llama-quantize make of the same configs: goldens_gguf/README.md."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import paramcalc
+from paramcalc.footprint.gguf import GgufFile, gguf, is_gguf
+from paramcalc.footprint.gguf.architectures import ARCHITECTURES
+from paramcalc.footprint.gguf.mixture import more_bits
+from paramcalc.footprint.gguf.types import BASES, TYPES, ftype
+
+GOLDENS = {
+    path.stem: json.loads(path.read_text()) for path in sorted(Path(__file__).parent.glob("goldens_gguf/*.json"))
+}
+CASES = [(family, name) for family, found in GOLDENS.items() for name in found]
+LLAMA3 = {"model_type": "llama", "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336}
+LLAMA3 |= {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8}
+ROPE = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+LLAMA31 = LLAMA3 | {"rope_scaling": ROPE | {"original_max_position_embeddings": 8192}}
+
+
+def histogram(file: GgufFile) -> dict[str, list[int]]:
+    """{type: [tensors, bytes]}."""
+    found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for one in file.stored:
+        found[one.format][0] += one.tensors
+        found[one.format][1] += one.bytes
+    return dict(sorted(found.items()))
+
+
+@pytest.mark.parametrize(("family", "name"), CASES)
+def test_every_type_is_as_the_tool_writes_it(family: str, name: str) -> None:
+    golden = GOLDENS[family][name]
+    model = paramcalc.load(golden["config"])
+    written = [kind for kind, found in golden["types"].items() if found]
+    files = {kind: gguf(model, f"gguf-{kind}") for kind in written}
+    assert {kind: histogram(file) for kind, file in files.items()} == {kind: golden["types"][kind] for kind in written}
+    assert [kind for kind, file in files.items() if "importance matrix" in str(file.notes)] == golden["imatrix"]
+    assert not files["Q4_K_M"].doubts
+    for kind in set(golden["types"]) - set(written):
+        with pytest.raises(paramcalc.ParamcalcError, match="cannot write this model"):
+            gguf(model, f"gguf-{kind}")
+
+
+def test_every_architecture_was_compared() -> None:
+    assert set(GOLDENS) == set(ARCHITECTURES)
+
+
+def test_every_type_of_the_tool_is_compared() -> None:
+    assert {kind for found in GOLDENS.values() for one in found.values() for kind in one["types"]} == set(BASES)
+
+
+@pytest.mark.parametrize(
+    ("name", "elements", "size"),
+    [
+        # ggml's static assertions on its blocks: sizeof(block_q4_K) == 2 * 2 + 12 + 256 / 2, and so on.
+        ("Q4_0", 32, 2 + 16),
+        ("Q5_1", 32, 2 * 2 + 4 + 16),
+        ("Q8_0", 32, 2 + 32),
+        ("MXFP4", 32, 1 + 16),
+        ("Q2_K", 256, 2 * 2 + 256 // 16 + 256 // 4),
+        ("Q3_K", 256, 2 + 256 // 4 + 256 // 8 + 12),
+        ("Q4_K", 256, 2 * 2 + 12 + 256 // 2),
+        ("Q5_K", 256, 2 * 2 + 12 + 256 // 2 + 256 // 8),
+        ("Q6_K", 256, 2 + 256 // 16 + 3 * 256 // 4),
+        ("IQ2_XXS", 256, 2 + 256 // 8 * 2),
+        ("IQ4_XS", 256, 2 + 2 + 256 // 64 + 256 // 2),
+    ],
+)
+def test_blocks(name: str, elements: int, size: int) -> None:
+    assert TYPES[name].block_elements == elements
+    assert TYPES[name].block_bytes == size
+
+
+# Sizes of the files in bartowski/Meta-Llama-3.1-8B-Instruct-GGUF at bf5b95e.
+PUBLISHED = {
+    "Q8_0": 8_540_775_840,
+    "Q6_K": 6_596_011_424,
+    "Q5_K_M": 5_732_992_416,
+    "Q5_K_S": 5_599_298_976,
+    "Q4_K_M": 4_920_739_232,
+    "Q4_K_S": 4_692_673_952,
+    "Q3_K_L": 4_321_961_376,
+    "Q3_K_M": 4_018_922_912,
+    "Q3_K_S": 3_664_504_224,
+    "Q2_K": 3_179_136_416,
+    "IQ2_M": 2_948_285_856,
+    "IQ3_M": 3_784_828_320,
+    "IQ3_XS": 3_518_752_160,
+}
+
+
+@pytest.mark.parametrize(("name", "size"), PUBLISHED.items())
+def test_published_files_differ_by_one_header(name: str, size: int) -> None:
+    """The tokenizer and the names of the tensors are the same in all of them."""
+    file = gguf(paramcalc.load(LLAMA31), name)
+    assert size - file.padded_bytes == 7_840_928
+
+
+def test_parameters_are_those_of_the_model() -> None:
+    file = gguf(paramcalc.load(LLAMA31), "Q4_K_M")
+    assert sum(one.parameters for one in file.stored) == 8_030_261_248
+    assert {one.category for one in file.stored if one.format == "Q4_K"} == {"embedding", "attention", "ffn"}
+    # 64 rope frequencies are a tensor of the file, but no parameters.
+    assert [(one.tensors, one.parameters, one.bytes) for one in file.stored if one.category == "other"] == [(1, 0, 256)]
+
+
+@pytest.mark.parametrize("name", ["q4_k_m", "Q4_K_M", "gguf-q4_k_m", "GGUF-Q4_K_M", "q4_k"])
+def test_types_are_found_in_any_case(name: str) -> None:
+    assert is_gguf(name)
+    assert ftype(name) == "Q4_K_M"
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "float16", "int4", "nf4", "fp8"])
+def test_other_formats_are_not_gguf(name: str) -> None:
+    assert not is_gguf(name)
+
+
+def test_floats_of_gguf_say_so() -> None:
+    assert is_gguf("gguf-f16")
+    assert ftype("gguf-bf16") == "BF16"
+
+
+def test_an_unknown_type_names_the_nearest() -> None:
+    with pytest.raises(paramcalc.ParamcalcError, match="unknown GGUF type 'q4_k_x'") as error:
+        gguf(paramcalc.load(LLAMA3), "q4_k_x")
+    assert "Q4_K" in str(error.value.hint)
+
+
+def test_what_was_not_compared_is_an_estimate() -> None:
+    file = gguf(paramcalc.load({"model_type": "bert"}), "q8_0")
+    assert not file.exact
+    assert "bert was not compared with llama.cpp" in file.doubts[0]
+    assert 0.9 < file.bytes * 8 / 8.5 / paramcalc.count(paramcalc.load({"model_type": "bert"})).parameters.total < 1.1
+
+
+def test_a_model_that_the_converter_refuses_is_an_estimate() -> None:
+    dense = {"model_type": "qwen3_moe", "mlp_only_layers": [0], "num_hidden_layers": 2}
+    assert "has no place for ffn_down" in gguf(paramcalc.load(dense), "q8_0").doubts[0]
+
+
+def test_a_classifier_is_an_estimate() -> None:
+    fields = {**LLAMA3, "architectures": ["LlamaForSequenceClassification"], "num_labels": 2}
+    assert not gguf(paramcalc.load(fields), "q8_0").exact
+
+
+def test_what_is_left_out_is_said() -> None:
+    model = paramcalc.load({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1})
+    assert "not in this file: multi-token-prediction layers" in gguf(model, "q8_0").notes
+
+
+def test_a_type_without_fallback_is_refused() -> None:
+    fields = {**LLAMA3, "hidden_size": 96, "head_dim": 128}
+    with pytest.raises(paramcalc.ParamcalcError, match="cannot write this model as Q1_0"):
+        gguf(paramcalc.load(fields), "q1_0")
+
+
+def test_more_bits_for_the_first_and_last_eighth_and_every_third_between() -> None:
+    # Of 32 layers: 0-3, 28-31, and 6, 9, ..., 27.
+    assert [i for i in range(32) if more_bits(i, 32)] == [0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31]
