@@ -7,7 +7,8 @@ from typing import Any
 from paramcalc.config import Config, Reading
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import family, get
-from paramcalc.spec import Block, Component, Linear, Stack, block
+from paramcalc.families.seeing import renamed
+from paramcalc.spec import Block, Component, Linear, block
 
 
 def half(c: Config, section: str, kind: str, head: str, **ours: Any) -> tuple[Component, Config]:
@@ -17,15 +18,6 @@ def half(c: Config, section: str, kind: str, head: str, **ours: Any) -> tuple[Co
     reading = one.reading if c.says(section) else one.reading._replace(defaults={**one.reading.defaults, **ours})
     view = c.section(section, reading, family=stated, head=head)
     return one.recipe(view), view
-
-
-def renamed(model: Component, role: str) -> Component:
-    """The model with its stack of layers under another name in the report."""
-    if not isinstance(model, Block):
-        return model
-    return block(
-        **{name: part.but(role=role) if isinstance(part, Stack) else part for name, part in model.items.items()}
-    )
 
 
 @family("encoder-decoder")

@@ -6,7 +6,7 @@ from paramcalc.components import LatentAttention, Router
 from paramcalc.components.ffn import Experts
 from paramcalc.config import Config
 from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.latent_parts import experts, frequent, latent_attention, lightning
+from paramcalc.families.latent_parts import experts, frequent, latent_attention, lightning, shared_width
 from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import DENSE, SPARSE, first_dense, mlp_words
 from paramcalc.families.registry import family
@@ -62,6 +62,15 @@ def indexer_words(c: Config) -> list[str]:
     step, offset = c.index_topk_freq, c.index_skip_topk_offset
     default = ["shared" if max(i - offset + 1, 0) % step else "full" for i in range(c.num_hidden_layers)]
     return words or c.words("index_topk_pattern", ("full", "shared")) or default
+
+
+@family("mistral4")
+def mistral4(c: Config) -> Block:
+    """DeepSeek-V3 whose router has no correction (Mistral4ForCausalLM)."""
+    shared, e = shared_width(c), c.moe_intermediate_size
+    sparse = moe(c, e, experts=c.num_local_experts, shared=shared, shared_count=c.n_shared_experts)
+    words = first_dense(c, c.first_k_dense_replace)
+    return decoder(c, latent_attention(c), {DENSE: glu(c), SPARSE: sparse}, ffn_words=words)
 
 
 @family("axk1")

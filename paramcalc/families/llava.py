@@ -5,7 +5,7 @@ from __future__ import annotations
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import Named, composes
+from paramcalc.families.seeing import Named, composes, renamed
 from paramcalc.families.skeletons import sizes
 from paramcalc.families.vision import two_layers
 from paramcalc.spec import Block, Component, Linear, Norm, Param, block
@@ -57,12 +57,21 @@ def llava_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
 
 
 @family("llava_next", ties="above")
-@family("llava_onevision", ties="either")
+@family("llava_next_video", "llava_onevision", ties="either")
 def llava_next(c: Config) -> Component:
     """LLaVA with a learned end of line between rows of tiles (LlavaNextForConditionalGeneration)."""
     one = c.family == "llava_onevision"
     text, tower = (Named("qwen2"), SIGLIP) if one else (Named("llama"), CLIP)
     return composes(c, text, tower, lambda v, d: block("projector", **llava_layers(c, v, d), newline=Param(shape=(d,))))
+
+
+@family("video_llava", ties="above")
+def video_llava(c: Config) -> Component:
+    """LLaVA with a tower for images and another for video (VideoLlavaForConditionalGeneration)."""
+    tower = Named(CLIP.kind, {**CLIP.sizes} | dict(image_size=224))
+    whole = composes(c, Named("llama"), tower, lambda v, d: block("projector", **llava_layers(c, v, d)))
+    parts = dict(whole.parts())
+    return block(video_tower=renamed(parts["vision_tower"], "video"), **parts)
 
 
 @family("mistral3", ties="above")

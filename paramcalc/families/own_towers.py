@@ -6,13 +6,14 @@ from paramcalc.config import Config
 from paramcalc.families.encoding import embeddings, encoder, encoder_layer
 from paramcalc.families.heads import decoder_head
 from paramcalc.families.registry import family, get
-from paramcalc.families.seeing import joined, sees
+from paramcalc.families.seeing import Named, composes, joined, sees
 from paramcalc.families.skeletons import layer_norm
 from paramcalc.families.vision import averaged, glm4v_merger, qwen2_5_merger, qwen2_merger, qwen3_merger, vision
 from paramcalc.spec import Block, Component, Linear, Norm, Param, block
 
 
 @family("gemma3", ties="above")
+@family("shieldgemma2", ties="either")
 def gemma3(c: Config) -> Component:
     """SigLIP, its patches averaged and projected, Gemma 3 (Gemma3ForConditionalGeneration)."""
     return sees(c, "gemma3_text", "siglip_vision_model", averaged, any_tower=True)
@@ -40,7 +41,7 @@ def mllama(c: Config) -> Component:
     )
 
 
-@family("qwen2_vl_text", "qwen2_5_vl_text")
+@family("qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text")
 def qwen2_vl_text(c: Config) -> Component:
     """Qwen2 with positions in three dimensions (Qwen2VLTextModel)."""
     return get("qwen2").recipe(c)
@@ -52,7 +53,7 @@ def qwen3_vl_text(c: Config) -> Component:
     return get("qwen3").recipe(c)
 
 
-@family("qwen3_vl_moe_text")
+@family("qwen3_vl_moe_text", "qwen3_omni_moe_text")
 def qwen3_vl_moe_text(c: Config) -> Component:
     """Qwen3-MoE with positions in three dimensions (Qwen3VLMoeTextModel)."""
     return get("qwen3_moe").recipe(c)
@@ -98,6 +99,19 @@ def glm4v_moe_text(c: Config) -> Component:
 def glm4v(c: Config) -> Component:
     """A tower, a convolution and a merger, GLM-4 (GLM-4.1V, 2507.01006; Glm4vForConditionalGeneration)."""
     return sees(c, f"{c.family}_text", f"{c.family}_vision", lambda v, _: glm4v_merger(v))
+
+
+@family("glm46v", "glmga", ties="above")
+def glm46v(c: Config) -> Component:
+    """GLM-4.1V's tower and merger, and any language model: dense or with experts (Glm46VForConditionalGeneration)."""
+    return composes(c, Named("glm4v_text"), Named("glm4v_vision"), lambda v, _: glm4v_merger(v), any_tower=False)
+
+
+@family("cosmos3_omni", ties="above")
+def cosmos3_omni(c: Config) -> Component:
+    """Qwen3-VL's tower and mergers, and any language model (Cosmos3OmniForConditionalGeneration)."""
+    text, tower = Named("qwen3_vl_text"), Named("qwen3_vl_vision")
+    return composes(c, text, tower, lambda v, _: qwen3_merger(v, deep=True), any_tower=False)
 
 
 @family("modernvbert", "ultravbert", ties="above")

@@ -13,18 +13,19 @@ from paramcalc.config import Config, Reading
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import get, split_class
 from paramcalc.families.vision import vision
-from paramcalc.spec import Component, Linear, block, by_vocabulary
+from paramcalc.spec import Block, Component, Linear, Stack, block, by_vocabulary
 
 
 class Named(NamedTuple):
     """The kind of a section that names none, and the sizes that the class passes where there is no section.
 
-    `unused`: keys that published files have in it beside those of its kind.
+    `unused`: keys that published files have in it beside those of its kind. `spellings`: older names of kinds.
     """
 
     kind: str
     sizes: Mapping[str, Any] = {}
     unused: Sequence[str] = ()
+    spellings: Mapping[str, str] = {}
 
 
 Projector = Callable[[Config, int], Component]  # from a tower's view and the language model's width
@@ -35,6 +36,14 @@ def joined(text: Component, **towers: Component | None) -> Component:
     if not any(towers.values()):
         return text
     return block(**towers, language_model=LanguageModel(items=dict(text.parts())))
+
+
+def renamed(model: Component, role: str) -> Component:
+    """The model with its stack of layers under another name in the report."""
+    if not isinstance(model, Block):
+        return model
+    items = {name: part.but(role=role) if isinstance(part, Stack) else part for name, part in model.items.items()}
+    return model.but(items=items)
 
 
 def only_text(c: Config, *towers: str) -> None:
@@ -93,7 +102,8 @@ def composes(c: Config, text: Named, tower: Named, projector: Projector, *, any_
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     seen, v = vision(c, tower.kind, any_kind=any_tower, **tower.sizes)
-    kind = c.section("text_config", Reading(dict(model_type=text.kind))).model_type
+    stated = c.section("text_config", Reading(dict(model_type=text.kind))).model_type
+    kind = text.spellings.get(stated, stated)
     recipe, reading = get(kind).recipe, get(kind).reading
     plain = "hidden_size" in reading.defaults and "ties" not in reading.fixed
     c.require(plain, f"text_config is a {kind}, which is no plain language model")

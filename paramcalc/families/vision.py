@@ -15,7 +15,10 @@ from paramcalc.families.towers import tower, tower_in
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 
 # Those that a class may name freely: complete models, with no merger to follow.
-LONE = ("clip_vision_model", "idefics3_vision", "internvl_vision", "pixtral", "siglip_vision_model", "smolvlm_vision")
+LONE = (
+    *("clip_vision_model", "idefics3_vision", "internvl_vision", "pixtral"),
+    *("siglip2_vision_model", "siglip_vision_model", "smolvlm_vision"),
+)
 
 
 def vision(c: Config, kind: str, *, any_kind: bool = False, **sizes: Any) -> tuple[Block, Config]:
@@ -74,13 +77,24 @@ def two_layers(d_in: int, hidden: int, d_out: int, *, bias: bool = True) -> dict
 @tower("siglip_vision_model", "idefics3_vision", "smolvlm_vision")
 def siglip(v: Config) -> Block:
     """A ViT without a class token, and perhaps an attention pooling head (SigLIP, 2303.15343; SiglipVisionModel)."""
+    return pooled(v, patch_count(v))
+
+
+@tower("siglip2_vision_model")
+def siglip2(v: Config) -> Block:
+    """SigLIP over images of any shape, its positions stretched to each (SigLIP 2, 2502.14786; Siglip2VisionModel)."""
+    return pooled(v, v.num_patches)
+
+
+def pooled(v: Config, positions: int) -> Block:
+    """SigLIP with so many positions."""
     d = v.hidden_size
     probe = Param(shape=(1, 1, d))
     pooling = block(probe=probe, attn=mha(v), norm=layer_norm(v), ffn=mlp(v, v.intermediate_size))
     return block(
         "vision",
         patches=patches(v),
-        positions=Embedding(rows=patch_count(v), width=d),
+        positions=Embedding(rows=positions, width=d),
         layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
         norm=layer_norm(v),
         pooling=pooling if v.vision_use_head else None,
@@ -187,7 +201,7 @@ def qwen2_merger(v: Config) -> Block:
     return merger(Norm(width=d, bias=True), d * square(v), v.hidden_size)
 
 
-@tower("qwen2_5_vl_vision")
+@tower("qwen2_5_vl_vision", "qwen2_5_omni_vision_encoder")
 def qwen2_5_vision(v: Config) -> Block:
     """Llama's layer with biases, most of them within windows (Qwen2.5-VL, 2502.13923)."""
     ignored(v, in_chans=v.in_channels)
@@ -200,7 +214,8 @@ def qwen2_5_merger(v: Config) -> Block:
     return merger(rms(v), v.hidden_size * square(v), v.out_hidden_size)
 
 
-@tower("qwen3_vl_vision", "qwen3_vl_moe_vision", "qwen3_5_vision", "qwen3_5_moe_vision", "qwen4_exp_vision")
+@tower("qwen3_vl_vision", "qwen3_vl_moe_vision", "qwen3_omni_moe_vision_encoder")
+@tower("qwen3_5_vision", "qwen3_5_moe_vision", "qwen4_exp_vision")
 def qwen3_vision(v: Config) -> Block:
     """A ViT with learned and rotary positions (Qwen3VLVisionModel)."""
     return block(
@@ -258,7 +273,7 @@ def glm4v_merger(v: Config) -> Block:
 # -- InternVL ----------------------------------------------------------------------------------------------------
 
 
-@tower("internvl_vision")
+@tower("internvl_vision", "qianfan_ocr_vision")
 def internvl_vision(v: Config) -> Block:
     """A ViT with a class token and a learned scale behind each part (InternVLVisionModel)."""
     d, bias = v.hidden_size, v.attention_bias

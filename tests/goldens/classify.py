@@ -66,6 +66,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         "vision",
         (
             called("vision_tower", "vision_model", "image_encoder", "img_processor", "visual", "vqmodel"),
+            called("vision_encoder", "video_tower", "image_tower"),
             part(r"^FuyuModel$", "vision_embed_tokens"),
             part(r"^NeoMMEModel$", "patch_embeddings"),
             part(r"^GotOcr2Model$", "vision_tower"),
@@ -87,6 +88,8 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         "projector",
         (
             called("multi_modal_projector", "mm_projector", "connector", "embed_vision", "embed_audio"),
+            called("aligner", "vision_projection", "visual_embeddings_table"),
+            part(r"^(PaddleOCRVL|HyperCLOVAXVisionV2|VideoLlama3)Model$", "projector"),
             part(r"^GitModel$", "visual_projection", "img_temporal_embedding"),
             part(r"^Musicgen(Melody)?ForCond", "enc_to_dec_proj", "audio_enc_to_dec_proj"),
             part(r"^GraniteSpeech(Plus)?Model$", "projector"),

@@ -10,15 +10,16 @@ entries find more, since they aim at the modelling code; drawn ones find what no
 import argparse
 import copy
 import dataclasses
+import json
 import random
 import textwrap
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import oracle
 import yaml
-from transformers.models.auto import configuration_auto
 
 FLAGS = (
     "bias",
@@ -34,7 +35,7 @@ FLAGS = (
 WIDTH = ("hidden_size", "n_embd", "d_model", "dim")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads")
 KV_HEADS = ("num_key_value_heads", "num_kv_heads")
-DEPTH = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers")
+DEPTH = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "depth")
 DEPTH_2 = ("decoder_layers", "num_decoder_layers")
 INNER = (
     "n_inner",
@@ -47,7 +48,7 @@ INNER = (
 )
 EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
 POSITIONS = ("max_position_embeddings", "n_positions")
-NESTED = ("text_config",)
+NESTED = ("text_config", "vision_config", "audio_config")
 
 FLIPPED = 0.4
 """How many of the flags are flipped."""
@@ -118,6 +119,25 @@ def declared(config: Any) -> dict[str, Any]:
     return fields
 
 
+def start(model_type: str) -> dict[str, Any]:
+    """What must be said for the class to build: the config of the type's default golden."""
+    path = Path(__file__).with_name(model_type) / "default.json"
+    fields = json.loads(path.read_text(encoding="utf-8"))["config"] if path.exists() else {}
+    return {key: value for key, value in fields.items() if key not in ("model_type", "architectures")}
+
+
+def defaults(config: Any) -> dict[str, Any]:
+    """What the class takes for keys that are left out: within a section that is stated, the section's own class."""
+    fields = declared(config)
+    return fields | {key: declared(type(getattr(config, key))()) for key in NESTED if key in fields}
+
+
+def merged(fields: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The fields with the changes, sections key by key."""
+    both = {key: merged(fields[key], changes[key]) for key in fields if isinstance(changes.get(key), dict)}
+    return fields | changes | both
+
+
 def sparse(fields: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
     """Only the keys that differ from the defaults."""
     changed: dict[str, Any] = {}
@@ -132,7 +152,9 @@ def sparse(fields: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
 
 def draw(model_type: str, seed: int, count: int) -> Iterator[dict[str, Any]]:
     """Sparse configs that build and that all count differently."""
-    base = declared(configuration_auto.CONFIG_MAPPING[model_type]())
+    stated = start(model_type)
+    config = oracle.config_from({"model_type": model_type, **stated})
+    base, unstated = declared(config), defaults(config)
     seen: set[int] = set()
     for attempt in range(count * 50):
         if len(seen) == count:
@@ -141,14 +163,14 @@ def draw(model_type: str, seed: int, count: int) -> Iterator[dict[str, Any]]:
         fields = copy.deepcopy(base)
         for part in (fields, *(fields[key] for key in NESTED if key in fields)):
             mutate(part, rng)
-        config = sparse(fields, base)
+        drawn = merged(stated, sparse(fields, unstated))
         try:
-            total = oracle.measure({"model_type": model_type, **config})["total"]
+            total = oracle.measure({"model_type": model_type, **drawn})["total"]
         except Exception:
             continue
         if total not in seen:
             seen.add(total)
-            yield config
+            yield drawn
 
 
 def entry(config: dict[str, Any]) -> str:

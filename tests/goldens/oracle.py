@@ -34,6 +34,7 @@ MAIN_TASKS = (
     "MODEL_FOR_MASKED_LM_MAPPING",
     "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
     "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING",
+    "MODEL_FOR_MULTIMODAL_LM_MAPPING",
     "MODEL_MAPPING",
 )
 MAIN_CLASSES = {
@@ -49,9 +50,12 @@ MAIN_CLASSES = {
     "musicgen": "MusicgenForConditionalGeneration",
     "musicgen_melody": "MusicgenMelodyForConditionalGeneration",
     "mvp": "MvpForConditionalGeneration",
+    "paddleocr_vl_text": "PaddleOCRTextModel",
     "pegasus": "PegasusForConditionalGeneration",
     "plbart": "PLBartForConditionalGeneration",
     "prophetnet": "ProphetNetForConditionalGeneration",
+    "qwen2_5_omni_text": "Qwen2_5OmniThinkerTextModel",
+    "qwen3_omni_moe_text": "Qwen3OmniMoeThinkerTextModel",
     "roberta": "RobertaForMaskedLM",
     "whisper": "WhisperForConditionalGeneration",
 }

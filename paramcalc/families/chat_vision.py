@@ -1,0 +1,155 @@
+"""More models that see, each with a tower or a projector of its own before a known language model."""
+
+from __future__ import annotations
+
+from paramcalc.components import Attention
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.attentions import gqa, mha
+from paramcalc.families.feedforward import glu
+from paramcalc.families.registry import family
+from paramcalc.families.seeing import Named, composes
+from paramcalc.families.skeletons import layer_norm, pre_norm, rms
+from paramcalc.families.towers import tower
+from paramcalc.families.vision import cubes, patch_count, patches, plain, qwen2_5_merger, two_layers
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
+
+
+@family("deepseek_vl", ties="above")
+def deepseek_vl(c: Config) -> Component:
+    """SigLIP, two layers, Llama (DeepSeek-VL, 2403.05525; DeepseekVLForConditionalGeneration)."""
+    return composes(
+        c,
+        Named("llama"),
+        Named("siglip_vision_model"),
+        lambda v, d: block("projector", **two_layers(v.hidden_size, d, d)),
+    )
+
+
+@family("lfm2_vl", ties="above")
+def lfm2_vl(c: Config) -> Component:
+    """SigLIP 2, two layers over neighbouring patches, LFM2 (Lfm2VlForConditionalGeneration)."""
+    side = c.downsample_factor
+
+    def projector(v: Config, d: int) -> Block:
+        d_in = v.hidden_size * side * side
+        norm = Norm(width=d_in, bias=True) if c.projector_use_layernorm else None
+        return block("projector", norm=norm, **two_layers(d_in, c.projector_hidden_size, d, bias=c.projector_bias))
+
+    return composes(c, Named("lfm2"), Named("siglip2_vision_model"), projector)
+
+
+@family("hyperclovax_vision_v2", ties="above")
+def hyperclovax_vision_v2(c: Config) -> Component:
+    """Qwen2.5-VL's tower and merger, one layer, HyperCLOVA X (HyperCLOVAXVisionV2ForConditionalGeneration)."""
+
+    def projector(v: Config, d: int) -> Block:
+        proj = Linear(d_in=v.out_hidden_size, d_out=d, bias=True)
+        return block("projector", **qwen2_5_merger(v).items, proj=proj)
+
+    return composes(c, Named("hyperclovax"), Named("qwen2_5_vl_vision"), projector, any_tower=False)
+
+
+@family("aria", ties="above")
+def aria(c: Config) -> Component:
+    """Idefics3's ViT, learned queries that look at it, a language model of experts (Aria, 2410.05993)."""
+    return composes(c, Named("aria_text"), Named("idefics3_vision"), lambda v, d: aria_projector(c, v, d))
+
+
+def aria_projector(c: Config, v: Config, d: int) -> Block:
+    """Queries that attend to the tower's output twice projected, and an FFN (AriaProjector)."""
+    counts = c.raw("projector_patch_to_query_dict") or {1225: 128, 4900: 256}
+    c.require(
+        isinstance(counts, dict), "projector_patch_to_query_dict must be a mapping of numbers of patches to queries"
+    )
+    most = max(c.whole("projector_patch_to_query_dict", count) for count in counts.values())
+    queries, dv, norm = named("queries", most, origin="most queries of an image"), v.hidden_size, layer_norm(v)
+    first = Linear(d_in=dv, d_out=dv)
+    return block(
+        "projector",
+        queries=Param(shape=(queries, dv)),
+        q_norm=norm,
+        kv_norm=norm,
+        q_proj=first,
+        k_proj=first,
+        v_proj=first,
+        attn=mha(v, source="cross"),
+        proj=Linear(d_in=dv, d_out=dv, bias=True),
+        norm=norm,
+        **two_layers(dv, d, d, bias=False),
+    )
+
+
+# -- EXAONE 4.5 --------------------------------------------------------------------------------------------------
+
+
+@tower("exaone4_5_vision")
+def exaone4_5_vision(v: Config) -> Block:
+    """Qwen2.5-VL's tower with grouped keys and values (Exaone4_5_VisionModel)."""
+    layer = pre_norm(rms(v), gqa(v, qkv_bias=True, out_bias=True), glu(v, bias=True))
+    return block("vision", patches=cubes(v, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer)))
+
+
+@family("exaone4_5", ties="above")
+def exaone4_5(c: Config) -> Component:
+    """A tower of windowed attention, a merger, EXAONE 4 (Exaone4_5_ForConditionalGeneration)."""
+    text, tower = Named("exaone4", spellings={"exaone4_5_text": "exaone4"}), Named("exaone4_5_vision")
+    return composes(c, text, tower, lambda v, _: qwen2_5_merger(v), any_tower=False)
+
+
+# -- VideoLLaMA 3 ------------------------------------------------------------------------------------------------
+
+
+@tower("video_llama_3_vision")
+def video_llama_3_vision(v: Config) -> Block:
+    """SigLIP with rotary positions instead of learned ones (VideoLlama3VisionModel)."""
+    layers = stack("vision", Run(v.num_hidden_layers, plain(v)))
+    return block("vision", patches=patches(v), layers=layers, norm=layer_norm(v))
+
+
+@family("video_llama_3", ties="either")
+def video_llama_3(c: Config) -> Component:
+    """SigLIP for images and video, two layers, Qwen2 (VideoLLaMA 3, 2501.13106)."""
+    return composes(
+        c,
+        Named("qwen2"),
+        Named("video_llama_3_vision"),
+        lambda v, d: block("projector", **two_layers(v.hidden_size, d, d)),
+        any_tower=False,
+    )
+
+
+# -- Ovis 2 ------------------------------------------------------------------------------------------------------
+
+
+@tower("ovis2_vision")
+def ovis2_vision(v: Config) -> Block:
+    """AIMv2: Llama's layer with learned positions; a head of visual words follows (Ovis2VisionModel)."""
+    bias, stride, words = v.qkv_bias, v.hidden_stride, v.vocab_size - v.num_visual_indicator_tokens
+    attn: Attention = mha(v, qkv_bias=bias, out_bias=bias)
+    return block(
+        "vision",
+        patches=patches(v),
+        positions=Embedding(rows=patch_count(v), width=v.hidden_size),
+        patch_norm=rms(v),
+        layers=stack("vision", Run(v.num_hidden_layers, pre_norm(rms(v), attn, glu(v, bias=v.mlp_bias)))),
+        norm=rms(v),
+        head=Linear(d_in=v.hidden_size * stride * stride, d_out=words),
+        head_norm=Norm(width=words, bias=True),
+    )
+
+
+@family("ovis2", ties="above")
+def ovis2(c: Config) -> Component:
+    """AIMv2, a table of visual words, Qwen2 (Ovis, 2405.20797; Ovis2ForConditionalGeneration)."""
+    whole = composes(
+        c,
+        Named("qwen2"),
+        Named("ovis2_vision"),
+        lambda v, _: block("projector", visual_words=Embedding(rows=v.vocab_size, width=c.hidden_size)),
+        any_tower=False,
+    )
+    _, text = c.sections()
+    same = (c.vocab_size, c.hidden_size) == (text.vocab_size, text.hidden_size)
+    c.require(same or c.tie_word_embeddings, "vocab_size or hidden_size differs from text_config's", "tie the head")
+    return whole

@@ -1,0 +1,113 @@
+"""Models that read documents: a tower, a projector and a small language model."""
+
+from __future__ import annotations
+
+from paramcalc.components import Mlp
+from paramcalc.components.vision import PatchEmbedding
+from paramcalc.config import Config
+from paramcalc.dims import named
+from paramcalc.families.attentions import equal_heads, gqa, mha
+from paramcalc.families.feedforward import glu
+from paramcalc.families.registry import family, get
+from paramcalc.families.seeing import Named, composes, sees
+from paramcalc.families.skeletons import decoder, layer_norm, pre_norm, rms, sizes
+from paramcalc.families.towers import tower
+from paramcalc.families.vision import cubes, patch_count, patches, plain, square, two_layers
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
+
+
+@family("lighton_ocr", ties="above")
+def lighton_ocr(c: Config) -> Component:
+    """Pixtral, neighbouring patches merged, two layers, Qwen3 (LightOnOcrForConditionalGeneration)."""
+    text = Named("qwen3", sizes(151936, 1024, 3072, 28, 16, 8, 128))
+    tower = Named(
+        "pixtral",
+        dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16, patch_size=14),
+    )
+
+    def projector(v: Config, d: int) -> Block:
+        dv, side = v.hidden_size, c.spatial_merge_size
+        merge = Linear(d_in=dv * side * side, d_out=dv)
+        return block("projector", norm=Norm(width=dv), merge=merge, **two_layers(dv, d, d, bias=False))
+
+    return composes(c, text, tower, projector)
+
+
+@family("qianfan_ocr", ties="above")
+def qianfan_ocr(c: Config) -> Component:
+    """InternVL with Qwen3 (QianfanOCRForConditionalGeneration)."""
+    side = named("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
+
+    def projector(v: Config, d: int) -> Block:
+        d_in = v.hidden_size * side * side
+        return block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
+
+    return composes(c, Named("qwen3"), Named("qianfan_ocr_vision"), projector, any_tower=False)
+
+
+# -- PaddleOCR-VL ------------------------------------------------------------------------------------------------
+
+
+@tower("paddleocr_vl_vision")
+def paddleocr_vl_vision(v: Config) -> Block:
+    """SigLIP with rotary positions beside the learned ones (PaddleOCRVisionModel)."""
+    return block(
+        "vision",
+        patches=patches(v),
+        positions=Embedding(rows=patch_count(v), width=v.hidden_size),
+        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        norm=layer_norm(v),
+    )
+
+
+@family("paddleocr_vl_text")
+def paddleocr_vl_text(c: Config) -> Block:
+    """Llama with biases everywhere or nowhere (PaddleOCRTextModel)."""
+    return decoder(c, gqa(c, qkv_bias=c.use_bias, out_bias=c.use_bias), glu(c, bias=c.use_bias))
+
+
+@family("paddleocr_vl", ties="either")
+def paddleocr_vl(c: Config) -> Component:
+    """SigLIP, two layers over merged patches, ERNIE (PaddleOCR-VL, 2510.14528; PaddleOCRVL...Generation)."""
+
+    def projector(v: Config, d: int) -> Block:
+        joined = v.hidden_size * square(v)
+        return block("projector", norm=layer_norm(v), **two_layers(joined, joined, d))
+
+    return sees(c, "paddleocr_vl_text", "paddleocr_vl_vision", projector, flat=True)
+
+
+# -- GLM-OCR -----------------------------------------------------------------------------------------------------
+
+
+@tower("glm_ocr_vision")
+def glm_ocr_vision(v: Config) -> Block:
+    """Llama's layer with norms on queries and keys, and rotary positions (GlmOcrVisionModel)."""
+    norm = Norm(width=equal_heads(v))
+    attn = mha(v, qkv_bias=v.attention_bias, out_bias=v.attention_bias).but(q_norm=norm, k_norm=norm)
+    layer = pre_norm(rms(v), attn, glu(v, bias=v.attention_bias))
+    return block("vision", patches=cubes(v), layers=stack("vision", Run(v.num_hidden_layers, layer)), norm=rms(v))
+
+
+def glm_ocr_merger(v: Config) -> Block:
+    """A convolution over neighbouring vectors, a projection with a norm, and a gated FFN."""
+    out, side = v.out_hidden_size, v.spatial_merge_size
+    return block(
+        "projector",
+        downsample=PatchEmbedding(width=out, channels=v.hidden_size, patch=(side, side)),
+        proj=Linear(d_in=out, d_out=out),
+        norm=Norm(width=out, bias=True),
+        ffn=Mlp(width=out, hidden=out * v.in_channels, gated=True),
+    )
+
+
+@family("glm_ocr_text")
+def glm_ocr_text(c: Config) -> Component:
+    """GLM-4 without biases (GlmOcrTextModel)."""
+    return get("glm4").recipe(c)
+
+
+@family("glm_ocr", ties="either")
+def glm_ocr(c: Config) -> Component:
+    """A tower, a convolution and a merger, GLM-4 (GlmOcrForConditionalGeneration)."""
+    return sees(c, "glm_ocr_text", "glm_ocr_vision", lambda v, _: glm_ocr_merger(v))

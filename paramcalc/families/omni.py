@@ -1,0 +1,69 @@
+"""Qwen's models that see and hear: the thinker, which writes, and the whole, which speaks too."""
+
+from __future__ import annotations
+
+from paramcalc.config import Config
+from paramcalc.families.attentions import mha
+from paramcalc.families.audio_encoders import chunk_encoder, spectrogram, tower_norm
+from paramcalc.families.feedforward import mlp
+from paramcalc.families.heads import unknown_head
+from paramcalc.families.registry import family, get
+from paramcalc.families.seeing import joined
+from paramcalc.families.skeletons import pre_norm
+from paramcalc.families.towers import tower, tower_in
+from paramcalc.families.vision import qwen2_5_merger, qwen3_merger
+from paramcalc.spec import Block, Component, Embedding, Linear, Run, block, stack
+
+
+@tower("qwen2_5_omni_audio_encoder")
+def qwen2_5_omni_audio(v: Config) -> Block:
+    """Whisper's encoder without stored positions, and a projection (Qwen2_5OmniAudioEncoder)."""
+    d, out, norm = v.hidden_size, v.output_dim, tower_norm(v.hidden_size)
+    layer = pre_norm(norm, mha(v).but(k_bias=False), mlp(v, v.intermediate_size))
+    return block(
+        "other",
+        **spectrogram(v),
+        bounds=Embedding(rows=2, width=out),
+        layers=stack("audio", Run(v.num_hidden_layers, layer)),
+        norm=norm,
+        proj=Linear(d_in=d, d_out=out, bias=True),
+    )
+
+
+@tower("qwen3_omni_moe_audio_encoder")
+def qwen3_omni_moe_audio(v: Config) -> Block:
+    """Qwen3-ASR's encoder and its two layers behind (Qwen3OmniMoeAudioEncoder)."""
+    d = v.hidden_size
+    first, second = Linear(d_in=d, d_out=d, bias=True), Linear(d_in=d, d_out=v.output_dim, bias=True)
+    return block("other", **chunk_encoder(v), proj_1=first, proj_2=second)
+
+
+def thinker(c: Config, kin: str) -> Component:
+    """Towers for sound, images and video, and the language model."""
+    if c.head not in ("seq2seq_lm", "none"):
+        raise unknown_head(c)
+    heard, _ = tower_in(c, "audio_config", f"{kin}_audio_encoder")
+    seen, v = tower_in(c, "vision_config", f"{kin}_vision_encoder")
+    text = get(f"{kin}_text")
+    reading = text.reading._replace(fixed={**text.reading.fixed, "tie_word_embeddings": c.tie_word_embeddings})
+    language = text.recipe(c.section("text_config", reading, family=f"{kin}_text"))
+    merger = qwen2_5_merger(v) if kin == "qwen2_5_omni" else qwen3_merger(v, deep=True)
+    return joined(language, audio_tower=heard, vision_tower=seen, projector=merger)
+
+
+@family("qwen2_5_omni_thinker", kin="qwen2_5_omni")
+@family("qwen3_omni_moe_thinker", kin="qwen3_omni_moe")
+def omni_thinker(c: Config) -> Component:
+    """Encoders of sound, images and video, mergers, Qwen (Qwen2.5-Omni, 2503.20215; Qwen2_5OmniThinker...)."""
+    return thinker(c, c.kin)
+
+
+@family("qwen2_5_omni", kin="qwen2_5_omni")
+@family("qwen3_omni_moe", kin="qwen3_omni_moe")
+def omni(c: Config) -> Component:
+    """The thinker; a talker and a vocoder, where sound is made, are not counted (Qwen2_5Omni...Generation)."""
+    for section in ("talker_config", "token2wav_config", "code2wav_config"):
+        c.raw(section)
+    if c.enable_audio_output and not c.root.text_only:
+        c.doubts.append(f"{c.family}: the thinker is counted; the talker and what makes sound are not")
+    return thinker(c.section("thinker_config"), c.kin)
