@@ -12,16 +12,31 @@ from paramcalc.model import Model
 from paramcalc.version import __version__
 
 if TYPE_CHECKING:
+    from paramcalc.compute.flops import flops
+    from paramcalc.compute.report import FlopsReport
     from paramcalc.footprint.memory import memory
     from paramcalc.footprint.report import MemoryReport
     from paramcalc.report import CountReport
 
-__all__ = ["CountReport", "MemoryReport", "Model", "ParamcalcError", "__version__", "count", "load", "memory"]
+__all__ = [
+    "CountReport",
+    "FlopsReport",
+    "MemoryReport",
+    "Model",
+    "ParamcalcError",
+    "__version__",
+    "count",
+    "flops",
+    "load",
+    "memory",
+]
 
 # Loaded when asked for: a report's schema costs more to load than a count, and a JSON answer does without it.
 _LAZY = {
     "CountReport": "paramcalc.report",
+    "FlopsReport": "paramcalc.compute.report",
     "MemoryReport": "paramcalc.footprint.report",
+    "flops": "paramcalc.compute.flops",
     "memory": "paramcalc.footprint.memory",
 }
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from paramcalc import presets, readers
+from paramcalc.compute.report import FlopsReport
 from paramcalc.count import count
 from paramcalc.errors import ParamcalcError, nearest
 from paramcalc.families.registry import get, index
@@ -85,6 +86,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     reports: dict[str, type[Report]] = {
         "count": CountReport,
         "memory": MemoryReport,
+        "flops": FlopsReport,
         "explain": Explanation,
         "presets": PresetInfo,
         "families": FamilyInfo,

@@ -7,6 +7,7 @@ through them, and tensors of its own. Leaves (Linear, Embedding, Norm, Conv1d, P
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from math import prod
@@ -15,6 +16,7 @@ from typing import Literal, NamedTuple, get_args
 from paramcalc.dims import Size
 from paramcalc.frozen import Frozen
 from paramcalc.kept import Kept
+from paramcalc.work import Per, Work
 
 Category = Literal[
     "embedding",
@@ -178,6 +180,26 @@ class Component(Frozen):
         for part in self.children():
             yield from part.component.again(f"{prefix}{part.name}.")
 
+    def works(self) -> Iterator[Work]:
+        """The matrix terms of this component itself, named relative to it; `by_its_parts` where it has none."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what it multiplies")
+
+    def by_its_parts(self) -> Iterator[Work]:
+        """The statement of a component that multiplies nothing beside what its parts do."""
+        return iter(())
+
+    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:
+        """Every matrix term below this component, with full paths, categories and how often one token runs it."""
+        for w in self.remembered("work", self._work):
+            yield w._replace(name=(prefix + w.name).removesuffix("."), category=claimed(outer, w.category) or "other")
+
+    def _work(self) -> Iterator[Work]:
+        for w in self.works():
+            yield w._replace(category=self.category or "other")
+        for part in self.children():
+            for w in part.component.work(f"{part.name}.", self.category):
+                yield w if part.active == 1 else w._replace(copies=w.copies * int(part.active))
+
     def stacks(self) -> Iterator[Stack]:
         """The stacks of layers below this component, in order."""
         for part in self.children():
@@ -201,7 +223,8 @@ def claimed(outer: Category | None, inner: Category | None) -> Category | None:
 class Linear(Component):
     """A matrix of shape (d_out, d_in) and an optional bias (torch.nn.Linear).
 
-    `tied_to` names the component whose matrix it uses: then only a bias is its own.
+    `tied_to` names the component whose matrix it uses: then only a bias is its own. `per`: what it is multiplied with,
+    each token unless it says otherwise.
     """
 
     d_in: Size
@@ -209,6 +232,7 @@ class Linear(Component):
     bias: bool = False
     tied_to: str | None = None
     split: Split | None = None
+    per: Per = "token"
 
     def tensors(self) -> Iterator[Weight]:
         if self.tied_to is None:
@@ -220,6 +244,10 @@ class Linear(Component):
     def ties(self) -> Iterator[Tie]:
         if self.tied_to is not None:
             yield Tie("", self.tied_to)
+
+    def works(self) -> Iterator[Work]:
+        """d_in multiplications and additions for each output; a tied matrix multiplies like any other."""
+        yield Work("", 2 * self.d_in * self.d_out, per=self.per)
 
 
 class Embedding(Component):
@@ -240,6 +268,8 @@ class Embedding(Component):
         if self.tied_to is not None:
             yield Tie("", self.tied_to)
 
+    works = Component.by_its_parts  # a lookup
+
 
 class Norm(Component):
     """A normalisation over `width` channels: RMSNorm has a scale, LayerNorm usually a bias too, OLMo's neither."""
@@ -258,6 +288,8 @@ class Norm(Component):
         if self.bias:
             yield one._replace(name="bias")
 
+    works = Component.by_its_parts  # no matrix
+
 
 class Conv1d(Component):
     """A convolution over time: (channels_out, channels_in / groups, kernel) and a bias (torch.nn.Conv1d)."""
@@ -267,11 +299,18 @@ class Conv1d(Component):
     per_group: int = 1  # input channels each output channel sees; 1 is depthwise
     bias: bool = True
     split: Split | None = None
+    causal: bool = False  # padded on both sides, and the positions behind the last token cut off
+    per: Per = "token"
 
     def tensors(self) -> Iterator[Weight]:
         yield Weight("weight", (self.channels, self.per_group, self.kernel), kind="conv", split=self.split)
         if self.bias:
             yield Weight("bias", (self.channels,), kind="bias", split=self.split)
+
+    def works(self) -> Iterator[Work]:
+        """Kernel x inputs for each output channel and position."""
+        flops = 2 * self.channels * self.per_group * self.kernel
+        yield Work("", flops, term="convolution", per=self.per, spare=self.kernel - 1 if self.causal else 0)
 
 
 class Param(Component):
@@ -281,10 +320,16 @@ class Param(Component):
     buffer: bool = False
     split: Split | None = None
     dtype: str | None = None
+    per: Per = "never"  # what it is multiplied with, where it is a matrix: its outputs and inputs are its elements
 
     def tensors(self) -> Iterator[Weight]:
         role: Role = "buffer" if self.buffer else "parameter"
         yield Weight("value", self.shape, role=role, split=self.split, dtype=self.dtype)
+
+    def works(self) -> Iterator[Work]:
+        """What a matrix does that is no Linear; nothing where it is merely added or scales."""
+        if self.per != "never":
+            yield Work("", 2 * prod(map(int, self.shape)), per=self.per)
 
 
 # -- containers --------------------------------------------------------------------------------------------------
@@ -297,6 +342,8 @@ class Block(Component):
 
     def parts(self) -> Mapping[str, Component]:
         return self.items
+
+    works = Component.by_its_parts
 
     def label(self) -> str:
         return " + ".join(text for text in (part.label() for part in self.items.values()) if text)
@@ -335,6 +382,9 @@ class Mtp(Block):
 
     def cache(self) -> Iterator[Kept]:
         return iter(())  # nor does it run
+
+    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:  # noqa: ARG002
+        return iter(())
 
 
 class Run(NamedTuple):
@@ -405,12 +455,29 @@ class Stack(Component):
             for kept in run.layer.remembered("cache", run.layer.cache):
                 yield kept._replace(copies=kept.copies * int(run.repeat) * run.passes)
 
+    works = Component.by_its_parts
+
+    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:
+        """The work of each distinct layer once, under the numbers of its runs, as often as a token passes through."""
+        category, roles = claimed(outer, self.category), ROLES.get(self.role, {})
+        times: dict[int, int] = defaultdict(int)
+        for run in self.runs:
+            times[id(run.layer)] += int(run.repeat) * run.passes
+        for names, layer, _ in self.kinds():
+            for w in layer.work(f"{prefix}{', '.join(names)}.", category):
+                yield w._replace(copies=w.copies * times[id(layer)], per=roles.get(w.per, w.per))
+
     def stacks(self) -> Iterator[Stack]:
         yield self
 
 
 # Stacks that see one token after the other; an encoder sees all of its input at once and keeps nothing.
 GENERATING = ("decoder",)
+# What the tokens of a stack are where they are not the model's own new ones.
+ROLES: Mapping[str, Mapping[Per, Per]] = {
+    "encoder": {"token": "source", "pair": "source pair"},
+    **{role: {"token": "tower", "pair": "tower", "cross": "tower", "chunk": "tower"} for role in ("vision", "audio")},
+}
 
 Layers = Run | Iterable[Component | Run]  # what a recipe may hand to a stack
 

@@ -10,6 +10,7 @@ from paramcalc.errors import ParamcalcError
 COUNTS = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K"))
 BYTES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _TOKENS = {"": 1, "k": 2**10, "m": 2**20}
+FLOPS = ((10**18, "EFLOP"), (10**15, "PFLOP"), (10**12, "TFLOP"), (10**9, "GFLOP"), (10**6, "MFLOP"), (10**3, "kFLOP"))
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 
 
@@ -21,6 +22,11 @@ def human_count(number: int) -> str:
 def human_bytes(number: int) -> str:
     """`16060522496` as `14.96 GiB`: binary, and always says so."""
     return _scaled(number, BYTES) or f"{number:,} B"
+
+
+def human_flops(number: int) -> str:
+    """`158140695838720` as `158.1 TFLOP`: decimal, as rates of hardware are."""
+    return _scaled(number, FLOPS) or f"{number:,} FLOP"
 
 
 def _scaled(number: int, steps: tuple[tuple[int, str], ...]) -> str | None:

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from paramcalc.components.ffn import Experts, Router, grouped
 from paramcalc.dims import Size
 from paramcalc.kept import Kept, Span
 from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Split, block, by_heads
+from paramcalc.work import Limit, Per, Work
 
 Kind = Literal["self", "cross"]
 # Whose keys and values: the layer's own; its own keys that are its values too (Gemma 4); an earlier layer's (Gemma 3n).
 Keys = Literal["own", "own and values", "borrowed"]
+
+
+def products(
+    heads: Size,
+    *,
+    keys: Size,
+    values: Size,
+    per: Per = "pair",
+    limit: Limit = "none",
+    size: Size = 1,
+) -> Iterator[Work]:
+    """Scores and mixing: for each head and pair of tokens, a product of query and key and one of weight and value."""
+    yield Work("scores", 2 * heads * keys, "attention", per, limit=limit, size=size)
+    yield Work("mixing", 2 * heads * values, "attention", per, limit=limit, size=size)
+
+
+def windowed(window: Size | None) -> Mapping[str, Any]:
+    """The limit of a sliding window, where there is one."""
+    return {} if window is None else {"limit": "window", "size": window}
 
 
 class Attention(Component):
@@ -57,10 +77,13 @@ class Attention(Component):
         d_kv = self.kv_width or d
         has_keys, has_values = self.keys != "borrowed", self.keys == "own"
         column, shared = by_heads("column", self.heads), Split("column", self.kv_heads, "kv_heads")
+        read: Per = "source" if self.source == "cross" else "token"
         parts: dict[str, Component | None] = {
             "q_proj": Linear(d_in=d, d_out=q, bias=self.q_bias, split=column),
-            "k_proj": Linear(d_in=d_kv, d_out=kv, bias=self.k_bias, split=shared) if has_keys else None,
-            "v_proj": Linear(d_in=self.value_in or d_kv, d_out=self.kv_heads * d_v, bias=self.v_bias, split=shared)
+            "k_proj": Linear(d_in=d_kv, d_out=kv, bias=self.k_bias, split=shared, per=read) if has_keys else None,
+            "v_proj": Linear(
+                d_in=self.value_in or d_kv, d_out=self.kv_heads * d_v, bias=self.v_bias, split=shared, per=read
+            )
             if has_values
             else None,
             "q_norm": self.q_norm,
@@ -93,6 +116,12 @@ class Attention(Component):
                 else kept._replace(span=span, size=self.window or 1)
             )
 
+    def works(self) -> Iterator[Work]:
+        """Scores of d_h and mixing of d_v channels for every query head, whoever's keys and values they are."""
+        per: Per = "cross" if self.source == "cross" else "pair"
+        values = self.head_dim if self.value_dim is None else self.value_dim
+        yield from products(self.heads, keys=self.head_dim, values=values, per=per, **windowed(self.window))
+
     def label(self) -> str:
         if self.source == "cross":
             return "cross attention"
@@ -119,6 +148,10 @@ class HashedAttention(Component):
             "o_proj": Linear(d_in=q, d_out=d, split=by_heads("row", self.heads)),
         }
 
+    def works(self) -> Iterator[Work]:
+        """Scores and mixing as if every token saw every other: buckets are for sequences longer than one chunk."""
+        yield from products(self.heads, keys=self.head_dim, values=self.head_dim)
+
     def label(self) -> str:
         return "hashed attention"
 
@@ -140,6 +173,11 @@ class GroupedAttention(Component):
     def parts(self) -> Mapping[str, Component]:
         groups = {"q": self.q_groups, "k": self.k_groups, "v": self.v_groups, "o": self.out_groups}
         return {f"{name}_proj": grouped(self.width, self.width, groups=n, bias=True) for name, n in groups.items()}
+
+    def works(self) -> Iterator[Work]:
+        """Scores and mixing of heads that cut the width into equal parts."""
+        share = self.width // self.heads
+        yield from products(self.heads, keys=share, values=share)
 
     def label(self) -> str:
         return "attention"
@@ -171,6 +209,10 @@ class ExpertAttention(Component):
             "v_proj": key,
             "out_bias": Param(shape=(d,), category="attention"),
         }
+
+    def works(self) -> Iterator[Work]:
+        """Scores and mixing of the g heads of each expert that a token uses."""
+        yield from products(self.top_k * self.kv_heads, keys=self.head_dim, values=self.head_dim)
 
     def label(self) -> str:
         return f"attention ({self.experts} experts, {self.top_k} active)"
@@ -208,6 +250,10 @@ class ConvolvedAttention(Component):
             "temperature": Param(shape=(self.kv_heads,), category="norm"),
             "o_proj": Linear(d_in=q, d_out=d, bias=self.bias, split=by_heads("row", self.heads)),
         }
+
+    def works(self) -> Iterator[Work]:
+        """Scores and mixing of h heads."""
+        yield from products(self.heads, keys=self.head_dim, values=self.head_dim, **windowed(self.window))
 
     def label(self) -> str:
         return "attention" if self.window is None else "sliding attention"
@@ -264,6 +310,11 @@ class LatentAttention(Component):
             "o_proj": Linear(d_in=h * self.value_dim, d_out=d, bias=self.bias, split=by_heads("row", h)),
         }
         return {name: part for name, part in parts.items() if part is not None}
+
+    def works(self) -> Iterator[Work]:
+        """Scores and mixing of h heads made from the latent: the form without absorbed projections."""
+        keys = self.query_dim or self.nope_dim + self.rope_dim
+        yield from products(self.heads, keys=keys, values=self.value_dim, **windowed(self.window))
 
     def label(self) -> str:
         return "attention" if self.window is None else "sliding attention"

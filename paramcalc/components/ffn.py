@@ -35,6 +35,8 @@ class Mlp(Component):
         down = grouped(self.hidden, self.width, groups=self.groups[1], bias=bias, split=row)
         return gate | {"gate_up_proj" if self.fused else "up_proj": up} | inner | {"down_proj": down}
 
+    works = Component.by_its_parts
+
     def label(self) -> str:
         return "ffn"
 
@@ -55,6 +57,8 @@ class Experts(Component):
     def children(self) -> Iterator[Part]:
         yield Part("expert", self.expert, self.count, self.top_k, experts=self.count)
 
+    works = Component.by_its_parts
+
 
 class Router(Component):
     """The gate that scores experts for each token: (experts, d), perhaps with a bias.
@@ -74,6 +78,8 @@ class Router(Component):
         gate: dict[str, Component] = {"gate": Linear(d_in=self.width, d_out=self.experts, bias=self.bias)}
         correction = Param(shape=(self.experts,), buffer=not self.correction_counted, dtype="float32")
         return gate | ({"correction": correction} if self.correction else {})
+
+    works = Component.by_its_parts
 
 
 class Moe(Component):
@@ -112,6 +118,8 @@ class Moe(Component):
         if self.shared_gate:
             parts["shared_gate"] = Linear(d_in=self.width, d_out=1, category="shared_experts")
         return parts
+
+    works = Component.by_its_parts
 
     def label(self) -> str:
         shared = f" + {self.shared_count} shared" if self.shared is not None and self.shared_count else ""

@@ -6,10 +6,29 @@ last `kernel - 1` inputs of its convolution, where it has one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
 from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Split, by_heads
+from paramcalc.work import Work
+
+# Tokens that the references of the delta rules and of xLSTM take at a time; the last chunk is filled up.
+CHUNK = 64
+# Of MiniMax-01, whose decays are not saved.
+UNSAVED_BLOCK = 256
+
+
+def delta_rule(heads: Size, key_dim: Size, value_dim: Size) -> Iterator[Work]:
+    """The products of the chunked delta rule: within a chunk C x C of keys with keys, queries with keys and weights
+    with values, and three of the state's size for each token: what it predicts, what is read, what is written.
+
+    Gated Delta Networks (2412.06464), section 3.3; torch_chunk_gated_delta_rule, whose two triangular solves the flop
+    counter does not see. One token at a time it is the three products alone (elementwise in the reference).
+    """
+    state = 3 * key_dim * value_dim
+    within = CHUNK * CHUNK * (2 * key_dim + value_dim)
+    yield Work("delta_rule", 2 * heads * (within + CHUNK * state), "recurrence", "chunk", size=CHUNK)
+    yield Work("delta_rule_step", 2 * heads * state, "recurrence", "step")
 
 
 class GatedDeltaNet(Component):
@@ -39,7 +58,7 @@ class GatedDeltaNet(Component):
             "q_proj": Linear(d_in=self.width, d_out=keys, split=by_key),
             "k_proj": Linear(d_in=self.width, d_out=keys, split=by_key),
             "v_proj": Linear(d_in=self.width, d_out=values, split=by_value),
-            "conv1d": Conv1d(channels=2 * keys + values, kernel=self.kernel, bias=False, split=both),
+            "conv1d": Conv1d(channels=2 * keys + values, kernel=self.kernel, bias=False, causal=True, split=both),
             "a_proj": per_head,
             "b_proj": per_head,
             "A_log": Param(shape=(self.value_heads,), split=by_value, dtype=self.decay_dtype),
@@ -48,6 +67,10 @@ class GatedDeltaNet(Component):
             "norm": Norm(width=self.value_dim),
             "o_proj": Linear(d_in=values, d_out=self.width, split=by_heads("row", self.value_heads)),
         }
+
+    def works(self) -> Iterator[Work]:
+        """The delta rule of each value head, which shares its key head with others."""
+        yield from delta_rule(self.value_heads, self.key_dim, self.value_dim)
 
     def label(self) -> str:
         return "gated deltanet"
@@ -76,7 +99,7 @@ class KimiDeltaAttention(Component):
             "q_proj": projection,
             "k_proj": projection,
             "v_proj": projection,
-            "conv1d": Conv1d(channels=3 * inner, kernel=self.kernel, bias=False, split=column),
+            "conv1d": Conv1d(channels=3 * inner, kernel=self.kernel, bias=False, causal=True, split=column),
             **self.gate("forget", inner),
             "A_log": Param(shape=(self.heads,), split=column),
             "dt_bias": Param(shape=(inner,), split=column),
@@ -95,6 +118,10 @@ class KimiDeltaAttention(Component):
             f"{name}_a_proj": Linear(d_in=self.width, d_out=self.gate_rank),
             f"{name}_b_proj": Linear(d_in=self.gate_rank, d_out=inner, split=column),
         }
+
+    def works(self) -> Iterator[Work]:
+        """The delta rule of each head."""
+        yield from delta_rule(self.heads, self.head_dim, self.head_dim)
 
     def label(self) -> str:
         return "kimi delta attention"
@@ -131,6 +158,12 @@ class LightningAttention(Component):
             "gate_proj": projection,
             "o_proj": Linear(d_in=inner, d_out=self.width, split=by_heads("row", h)),
         }
+
+    def works(self) -> Iterator[Work]:
+        """Scores and mixing within a block, and for each token a product to write the state and one to read it."""
+        h, d_h = self.heads, self.head_dim
+        yield Work("scores", 4 * h * d_h, "recurrence", "block pair", size=self.block_size or UNSAVED_BLOCK)
+        yield Work("state", 4 * h * d_h * d_h, "recurrence")
 
     def label(self) -> str:
         return "lightning attention"
@@ -169,6 +202,15 @@ class Mlstm(Component):
             ),
         }
 
+    def works(self) -> Iterator[Work]:
+        """Scores and mixing within a chunk; for each token the state is written and read, and its normaliser read."""
+        c, h, keys, values = CHUNK, self.heads, self.qk_width, self.value_width
+        state = 2 * keys * (values // h)
+        yield Work(
+            "matrix_memory", 2 * (c * c * (keys + values) + c * (state + keys)), "recurrence", "chunk", size=CHUNK
+        )
+        yield Work("matrix_memory_step", 2 * (state + keys), "recurrence", "step")
+
     def label(self) -> str:
         return "mlstm"
 
@@ -201,6 +243,8 @@ class RwkvTimeMix(Component):
             "o_proj": Linear(d_in=self.inner, d_out=self.width, split=Split("row", self.inner)),
         }
 
+    works = Component.by_its_parts  # the average is elementwise
+
     def label(self) -> str:
         return "rwkv"
 
@@ -225,6 +269,8 @@ class RwkvChannelMix(Component):
             "down_proj": Linear(d_in=self.hidden, d_out=self.width, split=Split("row", self.hidden)),
             "receptance_proj": Linear(d_in=self.width, d_out=self.width),
         }
+
+    works = Component.by_its_parts
 
     def label(self) -> str:
         return "ffn"

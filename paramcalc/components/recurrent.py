@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
 from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Split, by_heads
+from paramcalc.work import Work
 
 
 class Mamba(Component):
@@ -32,7 +33,7 @@ class Mamba(Component):
         column, row = Split("column", self.inner), Split("row", self.inner)
         return {
             "in_proj": Linear(d_in=self.width, d_out=2 * self.inner, bias=self.bias, split=column),
-            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel, bias=self.conv_bias, split=column),
+            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel, bias=self.conv_bias, causal=True, split=column),
             "x_proj": Linear(d_in=self.inner, d_out=self.dt_rank + 2 * self.state, split=row),
             **{name: Norm(width=width) for name, width in norms.items()},
             "dt_proj": Linear(d_in=self.dt_rank, d_out=self.inner, bias=True, split=column),
@@ -40,6 +41,10 @@ class Mamba(Component):
             "D": Param(shape=(self.inner,), split=column),
             "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=self.bias, split=row),
         }
+
+    def works(self) -> Iterator[Work]:
+        """C times the state for each channel; that the state forgets and takes in is elementwise."""
+        yield Work("scan", 2 * self.inner * self.state, "recurrence")
 
     def label(self) -> str:
         return "mamba"
@@ -65,6 +70,7 @@ class Mamba2(Component):
     bias: bool = False
     out_bias: bool = False
     gated_norm: bool = True  # Falcon-H1 has only the gate
+    chunk: Size = 256  # tokens taken at a time; the last chunk is filled up
 
     def parts(self) -> Mapping[str, Component]:
         shared = 2 * self.groups * self.state
@@ -74,7 +80,7 @@ class Mamba2(Component):
         per_head = Param(shape=(self.heads,), split=column)
         return {
             "in_proj": Linear(d_in=self.width, d_out=self.inner + channels + self.heads, bias=self.bias, split=fused),
-            "conv1d": Conv1d(channels=channels, kernel=self.kernel, bias=self.conv_bias, split=fused),
+            "conv1d": Conv1d(channels=channels, kernel=self.kernel, bias=self.conv_bias, causal=True, split=fused),
             "dt_bias": per_head,
             "A_log": per_head,
             "D": per_head,
@@ -83,6 +89,17 @@ class Mamba2(Component):
                 d_in=self.inner, d_out=self.width, bias=self.out_bias, split=by_heads("row", self.heads)
             ),
         }
+
+    def works(self) -> Iterator[Work]:
+        """C B^T and its product with x within a chunk, the state written and read, and states handed between chunks.
+
+        Section 6 of the paper, as mamba2's torch_chunk_scan does it: the reference gives every chunk the decayed states
+        of all, so that n chunks are (n + 1)^2 products. One token at a time only the state is read by a product.
+        """
+        c, h, p, n = self.chunk, self.heads, self.head_dim, self.state
+        yield Work("within_chunks", 2 * c * c * h * (n + p) + 4 * c * h * p * n, "recurrence", "chunk", size=c)
+        yield Work("between_chunks", 2 * h * p * n, "recurrence", "chunk pair", size=c)
+        yield Work("step", 2 * h * p * n, "recurrence", "step")
 
     def label(self) -> str:
         return "mamba2"
@@ -107,12 +124,12 @@ class RgLru(Component):
         column = by_heads("column", self.heads)
         branch = Linear(d_in=self.width, d_out=self.inner, bias=True, split=column)
         share = self.inner // self.heads
-        matrix = Param(shape=(self.heads, share, share), split=column)
+        matrix = Param(shape=(self.heads, share, share), split=column, per="token")
         bias = Param(shape=(self.heads, share), split=column)
         return {
             "y_proj": branch,
             "x_proj": branch,
-            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel, split=column),
+            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel, causal=True, split=column),
             "input_gate": matrix,
             "input_gate_bias": bias,
             "recurrent_gate": matrix,
@@ -120,6 +137,8 @@ class RgLru(Component):
             "decay": Param(shape=(self.inner,), split=column),
             "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=True, split=by_heads("row", self.heads)),
         }
+
+    works = Component.by_its_parts  # the recurrence is elementwise
 
     def label(self) -> str:
         return "rg-lru"
@@ -141,9 +160,11 @@ class ShortConv(Component):
         d, column = self.width, Split("column", self.width)
         return {
             "in_proj": Linear(d_in=d, d_out=3 * d, bias=self.bias, split=column),
-            "conv1d": Conv1d(channels=d, kernel=self.kernel, bias=self.bias, split=column),
+            "conv1d": Conv1d(channels=d, kernel=self.kernel, bias=self.bias, causal=True, split=column),
             "out_proj": Linear(d_in=d, d_out=d, bias=self.bias, split=Split("row", d)),
         }
+
+    works = Component.by_its_parts
 
     def label(self) -> str:
         return "short conv"

@@ -29,6 +29,8 @@ class HyperConnection(Component):
             "scale": Param(shape=(self.scales,)),
         }
 
+    works = Component.by_its_parts
+
 
 class GatedResidual(Component):
     """Mixes n residual streams into a layer's input by a low-rank gate, and says how much each takes of its output.
@@ -51,3 +53,5 @@ class GatedResidual(Component):
             "up_proj": Linear(d_in=self.rank, d_out=wide),
         }
         return mix | ({"inject": Linear(d_in=wide, d_out=self.streams)} if self.injects else {})
+
+    works = Component.by_its_parts

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from paramcalc.dims import Size
 from paramcalc.kept import Kept
 from paramcalc.spec import Category, Component, Linear, Tie, Weight, block, claimed
+from paramcalc.work import Work
 
 
 class Reused(Component):
@@ -32,6 +33,10 @@ class Reused(Component):
     def cache(self) -> Iterator[Kept]:
         return self.part.cache()
 
+    def works(self) -> Iterator[Work]:
+        """What the part does, though its weights are another's."""
+        return self.part.work("", self.category)
+
     def label(self) -> str:
         return self.part.label()
 
@@ -50,3 +55,11 @@ class Adapters(Component):
     def parts(self) -> Mapping[str, Component]:
         down, up = Linear(d_in=self.d_in, d_out=self.rank), Linear(d_in=self.rank, d_out=self.d_out)
         return {str(i): block(down=down, up=up) for i in range(self.count)}
+
+    def works(self) -> Iterator[Work]:
+        """One of the corrections for each pass."""
+        yield Work("", 2 * self.rank * (self.d_in + self.d_out))
+
+    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:
+        for w in self.works():
+            yield w._replace(name=prefix.removesuffix("."), category=claimed(outer, self.category) or "other")

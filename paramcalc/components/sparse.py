@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size, named
 from paramcalc.spec import Category, Component, Linear, Norm, Param, Split, by_heads
+from paramcalc.work import Work
 
 
 class Compressor(Component):
@@ -29,6 +30,8 @@ class Compressor(Component):
             "position_bias": Param(shape=(self.rate, channels)),
             "kv_norm": Norm(width=self.head_dim),
         }
+
+    works = Component.by_its_parts
 
 
 class Indexer(Component):
@@ -58,6 +61,10 @@ class Indexer(Component):
             "weights_proj": Linear(d_in=self.width, d_out=self.heads) if self.weighted else None,
         }
         return {name: part for name, part in parts.items() if part is not None}
+
+    def works(self) -> Iterator[Work]:
+        """Scores of every past token, by each head."""
+        yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair")
 
 
 class CompressedAttention(Component):
@@ -98,6 +105,11 @@ class CompressedAttention(Component):
             "o_b_proj": Linear(d_in=narrow, d_out=d, split=Split("row", self.groups)),
         }
         return {name: part for name, part in parts.items() if part is not None}
+
+    def works(self) -> Iterator[Work]:
+        """Scores and mixing over the window, and over the compressed past where there is a compressor."""
+        for name in ("scores", "mixing"):
+            yield Work(name, 2 * self.heads * self.head_dim, "attention", "pair", limit="window", size=self.window)
 
     def label(self) -> str:
         return "sliding attention" if self.compressor is None else "compressed attention"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from paramcalc.dims import Size
 from paramcalc.spec import Block, Category, Component, Tie, Weight
+from paramcalc.work import Work
 
 
 class PatchEmbedding(Component):
@@ -28,6 +29,10 @@ class PatchEmbedding(Component):
         if self.bias:
             yield Weight("bias", (self.width,), kind="bias")
 
+    def works(self) -> Iterator[Work]:
+        """A matrix for each patch."""
+        yield Work("", 2 * sum(w.elements for w in self.tensors() if w.name == "weight"), "convolution", "tower")
+
 
 class Conv2d(Component):
     """A convolution over an image or a spectrogram: (channels_out, channels_in / groups, side, side) and a bias."""
@@ -41,6 +46,10 @@ class Conv2d(Component):
         yield Weight("weight", (self.channels, self.per_group, self.kernel, self.kernel))
         if self.bias:
             yield Weight("bias", (self.channels,))
+
+    def works(self) -> Iterator[Work]:
+        """Of towers alone, for each position."""
+        yield Work("", 2 * self.channels * self.per_group * self.kernel * self.kernel, "convolution", "tower")
 
 
 class LanguageModel(Block):

@@ -1,0 +1,177 @@
+"""Work for people: forward by category or by part, forward and backward, and the published rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from paramcalc.render.table import BAR, GAP, LEAST_BAR, WIDE, Column, bar, fitted, heading
+from paramcalc.render.text import Row
+from paramcalc.units import exact, human_flops, percent
+from paramcalc.work import TERMS
+
+if TYPE_CHECKING:
+    from rich.console import Group, RenderableType
+    from rich.table import Table
+
+    from paramcalc.compute.report import FlopsReport
+
+
+def flops_table(report: FlopsReport, width: int | None, *, by_part: bool = False, explain: bool = False) -> Group:
+    """One model. What a narrow terminal has no room for is left out, never cut."""
+    from rich.console import Group
+    from rich.text import Text
+
+    reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
+    room, blank = width or WIDE, Text("")
+    body = parts_table(report, room) if by_part else categories_table(report, room)
+    parts: list[RenderableType] = [
+        heading(report.model),
+        Text(assumptions(report)),
+        *reasons,
+        blank,
+        body,
+        blank,
+        passes_table(report, room),
+    ]
+    if explain:
+        parts += [blank, *(Text(line) for line in explanation(report))]
+    if report.notes:
+        parts += [blank, *(Text(f"note: {note}") for note in report.notes)]
+    return Group(*parts)
+
+
+def assumptions(report: FlopsReport) -> str:
+    """For which tokens the figures hold, in a line."""
+    a = report.assumptions
+    words = [f"{exact(a.tokens)} new tokens", f"context {exact(a.context)}", f"batch {exact(a.batch)}"]
+    if any(term.name.partition(".")[0] == "encoder" or "cross" in term.name for term in report.terms):
+        words.append(f"source {exact(a.source)}")
+    words.append("causal attention" if a.causal else "full attention")
+    if a.counting == "reference":
+        words.append("as the reference multiplies")
+    return "  ".join(words)
+
+
+def categories_table(report: FlopsReport, room: int) -> Table:
+    """The forward pass by category; the columns add up to the total."""
+    shares, forward = report.components, report.forward
+    totals = [share.total for share in shares.values()]
+    columns = [
+        Column("forward", [name.replace("_", " ") for name in shares], "total"),
+        Column("FLOPs", [exact(n) for n in totals], exact(forward.total), right=True),
+        Column("", [human_flops(n) for n in totals], human_flops(forward.total), right=True, rank=1),
+        Column("share", [percent(n, forward.total) for n in totals], percent(forward.total, forward.total), right=True),
+    ]
+    for rank, term in enumerate(TERMS, start=3):
+        whole = getattr(forward, term)
+        if whole and whole != forward.total:
+            cells = [exact(getattr(share, term)) for share in shares.values()]
+            columns.append(Column(f"of it {term}", cells, exact(whole), right=True, rank=rank))
+    spare = room - sum(column.width for column in columns) - GAP
+    if spare >= LEAST_BAR:
+        cells = [bar(n, max(totals, default=0), min(spare, BAR)) for n in totals]
+        columns.append(Column("", cells, " " * min(spare, BAR), style="cyan"))
+    return fitted(columns, room)
+
+
+def parts_table(report: FlopsReport, room: int) -> Table:
+    """The forward pass by part of the tree."""
+    total, terms = report.forward.total, report.terms
+    columns = [
+        Column("forward", [term.name for term in terms], "total"),
+        Column("term", [term.term for term in terms], rank=2),
+        Column("times", [exact(term.copies) for term in terms], right=True, rank=3),
+        Column("FLOPs", [exact(term.flops) for term in terms], exact(total), right=True),
+        Column("", [human_flops(term.flops) for term in terms], human_flops(total), right=True, rank=4),
+        Column("share", [percent(term.flops, total) for term in terms], percent(total, total), right=True, rank=1),
+    ]
+    return fitted(columns, room)
+
+
+def passes_table(report: FlopsReport, room: int) -> Table:
+    """Forward for each token, forward, backward, and both."""
+    lines = [
+        ("forward per token", report.per_token.total, "mean over the new tokens"),
+        ("forward", report.forward.total, ""),
+        ("backward", report.backward.total, "2 x forward"),
+        ("forward + backward", report.training.total, "3 x forward"),
+        ("with recomputation", report.training.with_recomputation, "4 x forward: every activation twice"),
+    ]
+    columns = [
+        Column("", [name for name, _, _ in lines]),
+        Column("", [exact(figure) for _, figure, _ in lines], right=True),
+        Column("", [human_flops(figure) for _, figure, _ in lines], right=True, rank=1),
+        Column("", [note for _, _, note in lines], rank=2),
+    ]
+    return fitted(columns, room, bare=True)
+
+
+def explanation(report: FlopsReport) -> list[str]:
+    """Published rules for forward and backward, and where they part from the figures above."""
+    total, rules = report.training.total, report.rules
+    attention = 3 * (report.forward.attention + report.forward.recurrence + report.forward.convolution)
+    lookups = rules.palm - (total - attention) - 3 * report.forward.attention
+
+    def line(name: str, figure: int, why: str) -> list[str]:
+        return [f"{name:<34}{exact(figure):>26}  {percent(figure, total):>8} of forward + backward", f"  {why}"]
+
+    return [
+        *line(
+            "6ND, every active parameter", rules.six_nd, "no attention; counts norms, biases and lookups as products"
+        ),
+        *line(
+            "6ND, without embeddings and head", rules.six_nd_non_embedding, "no attention, no head (Kaplan et al. 2020)"
+        ),
+        *line("PaLM: 6N + 12 L H Q T a token", rules.palm, "the whole square of attention is in it; otherwise as 6ND"),
+        f"of 6ND, {exact(lookups)} is for parameters that are not multiplied",
+        "Narayanan et al. 2021 count GPT layers with recomputation: 4 x forward, but the head 3 x",
+    ]
+
+
+def models_table(reports: Sequence[FlopsReport], room: int) -> Table:
+    """One row per model."""
+    totals = [report.forward.total for report in reports]
+    columns = [
+        Column("model", [report.model.name for report in reports]),
+        Column("per token", [human_flops(report.per_token.total) for report in reports], right=True, rank=1),
+        Column("matmul", [human_flops(report.forward.matmul) for report in reports], right=True, rank=4),
+        Column("attention", [human_flops(report.forward.attention) for report in reports], right=True, rank=3),
+        Column("forward", [exact(n) for n in totals], right=True),
+        Column("", [human_flops(n) for n in totals], right=True, rank=2),
+    ]
+    return fitted(columns, room)
+
+
+def flops_row(report: FlopsReport) -> Row:
+    """The figures of one model, for CSV and Markdown."""
+    a = report.assumptions
+    return {
+        "name": report.model.name,
+        "status": report.model.status,
+        "tokens": a.tokens,
+        "context": a.context,
+        "batch": a.batch,
+        "attention": "causal" if a.causal else "full",
+        **{f"forward_{term}": getattr(report.forward, term) for term in ("total", *TERMS)},
+        "forward_per_token": report.per_token.total,
+        "backward": report.backward.total,
+        "training": report.training.total,
+        "training_with_recomputation": report.training.with_recomputation,
+        "warnings": "; ".join(report.warnings),
+    }
+
+
+def term_rows(report: FlopsReport) -> list[Row]:
+    """The parts of one model, for CSV and Markdown."""
+    return [
+        {
+            "model": report.model.name,
+            "part": term.name,
+            "category": term.category,
+            "term": term.term,
+            "copies": term.copies,
+            "flops": term.flops,
+        }
+        for term in report.terms
+    ]

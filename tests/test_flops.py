@@ -1,0 +1,260 @@
+"""Work: the terms of each component, how often they are done, and the published rules beside them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import paramcalc
+from paramcalc.components import ROOMS
+from paramcalc.compute.setting import Setting, setting
+from paramcalc.errors import ParamcalcError
+from paramcalc.spec import Component
+from paramcalc.work import Limit, Work
+
+# GPT-3 as in Brown et al. 2020 (2005.14165), table 2.1.
+GPT3 = {"model_type": "gpt2", "n_layer": 96, "n_embd": 12288, "n_head": 96, "n_positions": 2048, "vocab_size": 50257}
+# PaLM 540B as in Chowdhery et al. 2022 (2204.02311), table 1: multi-query attention, SwiGLU, a tied head, no biases.
+PALM = {
+    "model_type": "transformer",
+    "d_model": 18432,
+    "n_layers": 118,
+    "n_heads": 48,
+    "n_kv_heads": 1,
+    "head_dim": 256,
+    "d_ff": 73728,
+    "ffn": "gated",
+    "bias": False,
+    "vocab_size": 256000,
+    "tie_embeddings": True,
+}
+MOE = {"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2}
+
+
+def test_llama3_8b_by_hand() -> None:
+    """2 x (8,030,261,248 - 525,336,576 looked up - 65 x 4,096 of norms), and 4 x 32 layers x 4,096 x 8,192 tokens."""
+    report = paramcalc.flops(paramcalc.load("llama3-8b"), tokens=8192)
+
+    assert report.per_token.matmul == 15_009_316_864
+    assert report.per_token.attention == 4_294_967_296
+    assert report.forward.total == 8192 * (15_009_316_864 + 4_294_967_296)
+    assert report.backward.total == 16384 * (15_009_316_864 + 4_294_967_296)
+    assert report.training.total == 3 * report.forward.total
+    assert report.training.with_recomputation == 4 * report.forward.total
+
+
+def test_causal_attention_is_the_triangle_with_its_diagonal() -> None:
+    """4 x 32 layers x 4,096 for each of 8,192 x 8,193 / 2 pairs."""
+    report = paramcalc.flops(paramcalc.load("llama3-8b"), tokens=8192, causal=True)
+
+    assert report.forward.attention == 524_288 * 33_558_528
+    assert report.per_token.matmul == 15_009_316_864
+
+
+def test_one_token_more_sees_all_of_the_context() -> None:
+    report = paramcalc.flops(paramcalc.load("llama3-8b"), tokens=1, context=8192, batch=3)
+
+    assert report.forward.total == 3 * (15_009_316_864 + 4_294_967_296)
+    assert (
+        report.forward
+        == paramcalc.flops(paramcalc.load("llama3-8b"), tokens=1, context=8192, batch=3, causal=True).forward
+    )
+
+
+def test_a_tied_head_multiplies_and_an_embedding_does_not() -> None:
+    """GPT-2: 12 x 12 x 768^2 matrices and 50,257 x 768 of the head, which is the embedding."""
+    report = paramcalc.flops(paramcalc.load("gpt2"), tokens=1)
+
+    assert report.forward.matmul == 2 * (84_934_656 + 38_597_376)
+    assert report.components["head"].total == 2 * 38_597_376
+    assert "embedding" not in report.components
+
+
+def test_experts_count_as_often_as_a_token_uses_them() -> None:
+    """Mixtral 8x7B: 32 layers x (router 8 x 4,096, and 2 of the experts of 3 x 4,096 x 14,336)."""
+    one = paramcalc.flops(paramcalc.load(MOE), tokens=1)
+    none = paramcalc.flops(paramcalc.load(MOE | {"num_local_experts": 4}), tokens=1)
+
+    assert one.components["router"].total == 2 * 32 * 8 * 4096
+    assert one.components["experts"].total == 2 * 32 * 2 * 3 * 4096 * 14336
+    assert none.components["experts"] == one.components["experts"]
+
+
+def test_an_encoder_reads_its_source_once() -> None:
+    model = paramcalc.load("t5-small")
+    first, later = (paramcalc.flops(model, tokens=1, context=n, source=100).forward for n in (1, 2))
+
+    # 6 layers of 4 x 512 x 512 and 2 x 512 x 2,048 for 100 tokens, their 100 x 100 scores and mixings of 512 channels,
+    # and keys and values for the cross attention of 6 layers.
+    assert (
+        first.total - later.total == 100 * 2 * 6 * (3_145_728 + 2 * 262_144) + 4 * 6 * 512 * (100 * 100) - 4 * 6 * 512
+    )
+
+
+def test_encoders_have_no_past() -> None:
+    with pytest.raises(ParamcalcError, match="keeps no past"):
+        paramcalc.flops(paramcalc.load("bert-base-uncased"), tokens=1, context=8)
+
+
+def test_towers_are_left_out_and_that_is_said() -> None:
+    whole = {
+        "model_type": "llava",
+        "text_config": {"model_type": "llama"},
+        "vision_config": {"model_type": "clip_vision_model"},
+    }
+    text = paramcalc.flops(paramcalc.load({"model_type": "llama"}), tokens=7)
+    report = paramcalc.flops(paramcalc.load(whole), tokens=7)
+
+    assert report.components["ffn"] == text.components["ffn"]
+    assert set(report.components) == {"attention", "ffn", "head"}
+    assert "towers and projectors are left out" in report.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("limit", "size", "asked", "pairs"),
+    [
+        ("none", 1, dict(tokens=4), 16),
+        ("none", 1, dict(tokens=4, causal=True), 10),
+        ("none", 1, dict(tokens=2, context=5), 10),
+        ("none", 1, dict(tokens=2, context=5, causal=True), 9),  # 4 + 5
+        ("window", 2, dict(tokens=4), 8),
+        ("window", 2, dict(tokens=4, causal=True), 7),  # 1 + 2 + 2 + 2
+        ("window", 4, dict(tokens=3, context=5, causal=True), 11),  # 3 + 4 + 4
+        ("window", 9, dict(tokens=4), 16),
+        ("window", 2, dict(tokens=4, counting="reference"), 16),
+        ("chunk", 3, dict(tokens=5), 13),  # 3 x 3 + 2 x 2
+        ("chunk", 3, dict(tokens=5, causal=True), 9),  # 1 + 2 + 3 + 1 + 2
+        ("chunk", 3, dict(tokens=2, context=4), 4),  # the third sees three, the fourth itself
+        ("chunk", 3, dict(tokens=2, context=4, causal=True), 4),
+        ("chunk", 3, dict(tokens=5, counting="reference"), 25),
+    ],
+)
+def test_pairs(limit: Limit, size: int, asked: dict[str, Any], pairs: int) -> None:
+    assert setting(**asked).times(Work("scores", 1, "attention", "pair", limit=limit, size=size)) == pairs
+
+
+@pytest.mark.parametrize(
+    ("per", "asked", "times"),
+    [
+        ("chunk", dict(tokens=65), 2),
+        ("chunk pair", dict(tokens=65), 9),
+        ("block pair", dict(tokens=65), 64 * 64 + 1),
+        ("step", dict(tokens=65), 0),
+        ("chunk", dict(tokens=1, context=9), 0),
+        ("step", dict(tokens=1, context=9), 1),
+        ("call", dict(tokens=65), 1),
+    ],
+)
+def test_recurrences_go_in_chunks_or_step_by_step(per: Any, asked: dict[str, int], times: int) -> None:
+    assert setting(**asked).times(Work("state", 1, "recurrence", per, size=64)) == times
+
+
+def test_batches_multiply() -> None:
+    assert setting(tokens=5, batch=3).times(Work("x", 1)) == 15
+    assert setting(tokens=5, batch=3).times(Work("x", 1, per="call")) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (dict(tokens=0), "tokens must be a whole number"),
+        (dict(tokens=True), "tokens must be a whole number"),
+        (dict(tokens=5, context=4), "less than the new tokens"),
+        (dict(tokens=5, counting="all"), "unknown counting"),
+        (dict(tokens=5, causal="yes"), "causal must be"),
+    ],
+)
+def test_settings_that_are_refused(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParamcalcError, match=said):
+        setting(**asked)
+
+
+# -- published rules ---------------------------------------------------------------------------------------------
+
+
+def test_narayanan_counts_the_head_once_less() -> None:
+    """2104.04473, section 5.1: 96 B s l h^2 (1 + s / 6h + V / 16 l h) for GPT-3 with B 1,536, s 2,048 and V 51,200.
+
+    It is four passes of all but the head, of which it has three: 2 B s V h less than four passes of everything.
+    """
+    report = paramcalc.flops(paramcalc.load(GPT3 | {"vocab_size": 51200}), tokens=2048, batch=1536)
+
+    assert report.training.with_recomputation - 4_510_970_753_323_106_304 == 2 * 1536 * 2048 * 51200 * 12288
+
+
+def test_six_nd_of_gpt3() -> None:
+    """2005.14165, table D.1: 174,600 million parameters, 300 billion tokens, 3.14e23 FLOPs; no attention in it."""
+    report = paramcalc.flops(paramcalc.load(GPT3), tokens=2048)
+
+    assert f"{report.rules.six_nd / 2048 * 300e9:.2e}" == "3.14e+23"
+    # 6 for each of: positions 2,048 x 12,288, norms 96 x 4 x 12,288 + 2 x 12,288, biases 96 x 9 x 12,288.
+    vectors = 25_165_824 + 4_718_592 + 24_576 + 10_616_832
+    assert report.rules.six_nd == 2048 * (3 * report.per_token.matmul + 6 * vectors)
+
+
+def test_palm_540b_as_its_appendix_has_it() -> None:
+    """2204.02311, appendix B: 6N + 12 L H Q T; 238.3K tokens a second are 46.2 % of 6,144 x 275 TFLOPs."""
+    model = paramcalc.load(PALM)
+    report = paramcalc.flops(model, tokens=2048)
+
+    assert paramcalc.count(model).parameters.total == 540_358_649_856
+    assert report.rules.palm == 2048 * (6 * 540_358_649_856 + 12 * 118 * 48 * 256 * 2048)
+    assert f"{report.rules.palm / 2048 * 238.3e3 / (6144 * 275e12):.3f}" == "0.462"
+
+
+def test_llama2_7b_at_4096() -> None:
+    """6ND has 6 x (32,000 x 4,096 looked up + 65 x 4,096 of norms) a token too much, and no attention."""
+    report = paramcalc.flops(paramcalc.load("llama2-7b"), tokens=4096)
+
+    assert report.per_token.matmul == 13_214_154_752
+    assert report.per_token.attention == 2_147_483_648
+    assert report.rules.six_nd == 4096 * (3 * 13_214_154_752 + 6 * 131_338_240)
+    assert report.rules.palm == report.rules.six_nd + 4096 * 3 * 2_147_483_648
+
+
+# -- every component states its work -----------------------------------------------------------------------------
+
+
+def components() -> Iterator[type[Component]]:
+    """Every class of component, wherever it is."""
+    for room in ROOMS:
+        importlib.import_module(f"paramcalc.components.{room}")
+    waiting = [Component]
+    while waiting:
+        below = waiting.pop().__subclasses__()
+        waiting += below
+        yield from (cls for cls in below if cls.__module__.startswith("paramcalc."))
+
+
+@pytest.mark.parametrize("cls", list(components()), ids=lambda cls: cls.__name__)
+def test_every_component_states_its_work(cls: type[Component]) -> None:
+    assert cls.works is not Component.works or cls.work is not Component.work
+
+
+def test_a_component_without_a_statement_fails() -> None:
+    class Silent(Component):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Silent does not say"):
+        list(Silent().work())
+
+
+def test_depth_and_experts_cost_nothing() -> None:
+    def terms(fields: dict[str, Any]) -> int:
+        return len(paramcalc.flops(paramcalc.load(MOE | fields), tokens=2).terms)
+
+    assert terms({"num_hidden_layers": 10_000, "num_local_experts": 512}) == terms({"num_hidden_layers": 1})
+
+
+def test_terms_and_categories_add_up() -> None:
+    report = paramcalc.flops(paramcalc.load("qwen3-next-80b-a3b"), tokens=100)
+
+    assert sum(term.flops for term in report.terms) == report.forward.total
+    assert sum(share.total for share in report.components.values()) == report.forward.total
+
+
+def test_a_setting_is_plain_data() -> None:
+    assert Setting(tokens=2, context=3, source=3).past == 1
