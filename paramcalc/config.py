@@ -161,10 +161,9 @@ class Config:
         root: Config | None = None,
         text_only: bool = False,
     ) -> None:
-        self._fields = fields
+        self.fields = fields  # as they stand in the file, overrides applied
         self._reading = reading
         self._path = path
-        self._cache: dict[str, Any] = {}
         self._read: set[str] = set()
         self._sections: dict[str, Config] = {}
         self.family = family
@@ -179,9 +178,8 @@ class Config:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        if name not in self._cache:
-            self._cache[name] = self._value(name)
-        return self._cache[name]
+        value = self.__dict__[name] = self._value(name)  # found there from now on
+        return value
 
     def _value(self, name: str) -> Any:
         if name in self._reading.fixed:
@@ -191,10 +189,8 @@ class Config:
             raise AttributeError(f"recipe {self.family} reads {name!r}, which has no declared default")
         default = self._reading.defaults[name]
         value = self.raw(name)
-        if value is None:
-            value = self._absent(name, default)
-            return value if value is None else _symbolic(name, self.key(name), value)
-        return _symbolic(name, self.key(name), self._checked(name, value, default))
+        value = self._absent(name, default) if value is None else self._checked(name, value, default)
+        return value if value is None or isinstance(value, bool) else _symbolic(name, self.key(name), value)
 
     def _absent(self, name: str, default: Any) -> Any:
         """What null or nothing means: the class's default, unless null is a value of this field."""
@@ -209,22 +205,27 @@ class Config:
     def key(self, name: str) -> str:
         """The key this file uses for a field: the family's own, or an alias if only that is there."""
         own, *aliases = self._keys(name)
-        return next((alias for alias in aliases if alias in self._fields and own not in self._fields), own)
+        if not aliases or own in self.fields:
+            return own
+        return next((alias for alias in aliases if alias in self.fields), own)
 
     def _keys(self, name: str) -> list[str]:
         """The family's own key for a field, then the other names its class accepts for it."""
-        own = self._reading.names.get(name, name)
-        return [own, *(alias for alias, target in self._reading.names.items() if target == own)]
+        names = self._reading.names
+        own = names.get(name, name)
+        return [own, *(alias for alias, target in names.items() if target == own)] if names else [own]
 
     def says(self, name: str) -> bool:
         """Whether the file mentions the field at all, be it with null."""
-        return self.key(name) in self._fields
+        return self.key(name) in self.fields
 
     def raw(self, name: str) -> Any:
         """The value as it stands in the file, marked as read; None when absent or null."""
         keys = self._keys(name)
         self._read.update(keys)
-        stated = {key: self._fields[key] for key in keys if self._fields.get(key) is not None}
+        if len(keys) == 1:
+            return self.fields.get(keys[0])
+        stated = {key: self.fields[key] for key in keys if self.fields.get(key) is not None}
         if not stated:
             return None
         (first, value), *others = stated.items()
@@ -338,7 +339,7 @@ class Config:
         """
         loose = [
             f"{self._path}{key}"
-            for key, value in self._fields.items()
+            for key, value in self.fields.items()
             if key not in self._read
             and key not in self._reading.defaults
             and key not in self._reading.names.values()

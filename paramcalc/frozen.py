@@ -67,3 +67,25 @@ class Frozen:
             memory[name] = tuple(derive())
         found: tuple[T, ...] = memory[name]
         return found
+
+    def key(self) -> tuple[Any, ...]:
+        """What stands for it in a dict: equal objects have equal keys."""
+        own = self.__dict__
+        return (type(self), *[_key(v) if isinstance(v, NESTED) else v for v in [own[name] for name in self.fields]])
+
+    def remembers_in(self, pool: dict[Any, dict[str, Any]]) -> None:
+        """Share what is derived from the fields with every equal object in the pool, however many there are.
+
+        For those who build the same thing many times over, and do not ask how its sizes were computed.
+        """
+        self.__dict__["_remembered"] = pool.setdefault(self.key(), {})
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, Frozen):
+        return value.key()
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return tuple([(name, _key(item) if isinstance(item, NESTED) else item) for name, item in items])
+
+
+NESTED = (Frozen, dict, tuple)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc import readers
 from paramcalc.config import Config, Reading
@@ -13,6 +14,9 @@ from paramcalc.errors import ConfigError, ParamcalcError, StrictError, nearest, 
 from paramcalc.families.registry import Family, exists, find, get, index, split_class
 from paramcalc.model import Model
 from paramcalc.spec import Block, Component
+
+if TYPE_CHECKING:
+    from paramcalc.families.own_fields import TransformerConfig
 
 # Keys of a preset that describe the file rather than the model.
 ABOUT = ("source", "published", "name", "description")
@@ -71,21 +75,76 @@ def build(
     return _strict(_from_config(document, fields, about, overrides, as_family, text_only), strict)
 
 
+class Described(NamedTuple):
+    """A document's fields under paramcalc's own family; what a sweep varies."""
+
+    fields: Mapping[str, Any]
+    origin: str
+
+    def changed(self, overrides: Mapping[str, Any]) -> TransformerConfig:
+        """The validated fields with other values in some."""
+        from paramcalc.families import own_fields
+
+        names, known = own_fields.NAMES, own_fields.known_fields
+        return own_fields.parse(_overridden(self.fields, overrides, names, known, OWN, self.origin), self.origin)
+
+    def tree(self, overrides: Mapping[str, Any]) -> Component:
+        """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
+        from paramcalc.families import own
+
+        return own.tree(self.changed(overrides), self.origin)
+
+
+class Configured(NamedTuple):
+    """A document's fields, and the family and class they describe; what a sweep varies."""
+
+    fields: Mapping[str, Any]
+    origin: str
+    family: Family
+    architecture: str
+    head: str
+    text_only: bool
+
+    def view(self, overrides: Mapping[str, Any]) -> Config:
+        """The strict view of the fields, with other values in some."""
+        reading, name = self.family.reading, self.family.name
+        known = partial(_known_keys, reading)
+        return Config(
+            _overridden(self.fields, overrides, _names(reading), known, name, self.origin),
+            reading,
+            family=name,
+            origin=self.origin,
+            architecture=self.architecture,
+            head=self.head,
+            text_only=self.text_only,
+        )
+
+    def built(self, view: Config) -> Component:
+        """The tree that the family's recipe makes of a view."""
+        tree = _built(self.family, view, self.origin)
+        return _language_model(tree, self.family.name, self.origin) if self.text_only else tree
+
+    def tree(self, overrides: Mapping[str, Any]) -> Component:
+        """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
+        return self.built(self.view(overrides))
+
+
 def _own(
     document: readers.Document, fields: dict[str, Any], about: Mapping[str, Any], overrides: Mapping[str, Any]
 ) -> Model:
-    from paramcalc.families import own, own_fields
+    from paramcalc.families import own
 
-    changed = _overridden(fields, overrides, own_fields.NAMES, own_fields.known_fields(), OWN, document.origin)
-    described = own_fields.parse(changed, document.origin)
+    described = Described(fields, document.origin).changed(overrides)
+    fields = described.model_dump(exclude_none=True)
     return _model(
         document,
         about,
-        fields=described.model_dump(exclude_none=True),
+        fields=fields,
         family=OWN,
         architecture="Transformer",
         tree=own.tree(described, document.origin),
         dtype_name=_known_dtype(described.dtype, document.origin),
+        variants=Described(fields, document.origin),
     )
 
 
@@ -100,21 +159,12 @@ def _from_config(
     origin = document.origin
     model_type, stated = _word(fields, "model_type", origin), _architecture(fields, origin)
     family = find(model_type, stated, origin) if as_family is None else get(as_family)
-    fields = _overridden(fields, overrides, _names(family.reading), _known_keys(family.reading), family.name, origin)
     foreign = as_family is not None and family.name != model_type
     architecture, head, doubts = _class_of(family, stated, model_type, foreign=foreign)
-    view = Config(
-        fields,
-        family.reading,
-        family=family.name,
-        origin=origin,
-        architecture=architecture,
-        head=head,
-        text_only=text_only,
-    )
-    tree = _built(family, view, origin)
-    if text_only:
-        tree = _language_model(tree, family.name, origin)
+    configured = Configured(fields, origin, family, architecture, head, text_only)
+    view = configured.view(overrides)
+    tree = configured.built(view)
+    fields = dict(view.fields)
     doubts += view.all_doubts()
     doubts += [f"{family.name}: key {key!r} was not used; the count may be incomplete" for key in view.unread()]
     if not index()[family.name].goldens:
@@ -131,6 +181,7 @@ def _from_config(
         architecture=architecture,
         tree=tree,
         dtype_name=dtype_name,
+        variants=configured._replace(fields=fields),
         quantization=quantization,
         quantised_towers=not in_section,
         doubts=list(dict.fromkeys(doubts)),
@@ -168,6 +219,7 @@ def _model(
     architecture: str,
     tree: Component,
     dtype_name: str,
+    variants: Described | Configured,
     quantization: Mapping[str, Any] | None = None,
     quantised_towers: bool = True,
     doubts: list[str] | None = None,
@@ -183,6 +235,7 @@ def _model(
         warnings=tuple(map(one_line, (doubts or []) + (notes or []))),
         tree=tree,
         config=fields,
+        variants=variants,
         quantization=quantization,
         quantised_towers=quantised_towers,
         published=about.get("published") or {},
@@ -280,10 +333,10 @@ def _known_keys(reading: Reading) -> set[str]:
 
 
 def _overridden(
-    fields: dict[str, Any],
+    fields: Mapping[str, Any],
     overrides: Mapping[str, Any],
     names: Mapping[str, str],
-    known: Collection[str],
+    known: Callable[[], Collection[str]],
     family: str,
     origin: str,
 ) -> dict[str, Any]:
@@ -296,19 +349,19 @@ def _overridden(
         *path, last = name.split(".")
         place = result
         for step in path:
-            if place.get(step) is None and step in known:
+            if place.get(step) is None and step in known():
                 place[step] = {}
             if not isinstance(place.get(step), dict):
                 whole = f"`paramcalc families {family}` lists the fields it reads"
-                if step in known:
+                if step in known():
                     whole = f"replace the whole of it: --set '{step}={{\"{last}\": ...}}'"
                 raise ConfigError(f"--set {name}: {step} is not a section of {origin}", whole)
             place[step] = dict(place[step])
             place = place[step]
         key, *others = _spellings(last, SAME_IN_ALL if path else names, place)
-        if key not in place and ".".join([*path, key]) not in known:
+        if key not in place and ".".join([*path, key]) not in known():
             raise ConfigError(
-                f"--set {name}: no such field in {origin}", _meant(name, {*known, *place, *names}, family)
+                f"--set {name}: no such field in {origin}", _meant(name, {*known(), *place, *names}, family)
             )
         for other in others:
             place.pop(other, None)  # what an override says, holds, under whatever name the file has it

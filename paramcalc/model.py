@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from paramcalc.frozen import Frozen
 from paramcalc.spec import Component
+
+
+class Variants(Protocol):
+    """The same model with other values in some fields."""
+
+    def tree(self, overrides: Mapping[str, Any]) -> Component:
+        """The component tree. Raises ConfigError where there is no such model."""
 
 
 class Model(Frozen):
@@ -24,6 +31,7 @@ class Model(Frozen):
     dtype: str
     warnings: tuple[str, ...]
     tree: Component
+    variants: Variants  # builds the tree again with other values in some fields
     config: Mapping[str, Any]  # the fields it was built from, overrides applied
     quantization: Mapping[str, Any] | None  # how its checkpoint is quantised, as the files say it
     quantised_towers: bool  # False: they say it of the language model alone

@@ -94,6 +94,15 @@ class Weight(NamedTuple):
         return prod(map(int, self.shape))
 
 
+class Tally(NamedTuple):
+    """Elements of all tensors of one category and role, and those that one token uses."""
+
+    category: Category
+    role: Role
+    total: int
+    active: int
+
+
 class Part(NamedTuple):
     """A named child in the tree, with its multiplicity."""
 
@@ -126,6 +135,10 @@ class Component(Frozen):
         for name, component in self.parts().items():
             yield Part(name, component)
 
+    def distinct(self) -> Iterator[Part]:
+        """The children, those that are equal together: what is folded; only a stack has fewer of these."""
+        return self.children()
+
     def tensors(self) -> Iterator[Weight]:
         """The tensors this component holds itself, named relative to it."""
         return iter(())
@@ -140,19 +153,39 @@ class Component(Frozen):
 
     def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
         """Every tensor below this component, with full paths, categories and multiplied copies."""
-        for w in self.remembered("weights", self._weights):
-            yield w._replace(name=prefix + w.name, category=claimed(outer, w.category) or "other")
+        for name, shape, inner, *more in self.remembered("weights", self._weights):
+            yield Weight._make((prefix + name, shape, claimed(outer, inner) or "other", *more))
 
     def _weights(self) -> Iterator[Weight]:
         for w in self.tensors():
             yield w._replace(category=self.category or "other")
-        for name, component, copies, active, experts in self.children():
+        for name, component, copies, active, experts in self.distinct():
             for w in component.weights(f"{name}.", self.category):
                 yield (
                     w
                     if copies == 1 == active
                     else w._replace(copies=w.copies * copies, active=w.active * active, experts=w.experts * experts)
                 )
+
+    def tallies(self, outer: Category | None = None) -> Iterator[Tally]:
+        """The same added up: one sum for each category and role, without the names. What a sweep folds."""
+        found = self.remembered("tallies", self._tallies)
+        if outer is None:
+            return iter(found)
+        return (Tally(claimed(outer, inner) or "other", role, total, active) for inner, role, total, active in found)
+
+    def _tallies(self) -> Iterator[Tally]:
+        sums: dict[tuple[Category, Role], list[int]] = {}
+        for w in self.tensors():
+            elements, share = w.elements, sums.setdefault((self.category or "other", w.role), [0, 0])
+            share[0] += elements * int(w.copies)
+            share[1] += elements * int(w.active)
+        for _, component, copies, used, _ in self.distinct():
+            for category, role, total, active in component.tallies(self.category):
+                share = sums.setdefault((category, role), [0, 0])
+                share[0] += total * int(copies)
+                share[1] += active * int(used)
+        return (Tally(category, role, total, active) for (category, role), (total, active) in sums.items())
 
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         """Every tie below this component, with full paths and categories."""
@@ -377,6 +410,10 @@ class Mtp(Block):
         for weight in super().weights(prefix, outer):
             yield weight._replace(role="mtp")  # its router's correction buffer too: it is part of what is shipped
 
+    def tallies(self, outer: Category | None = None) -> Iterator[Tally]:
+        for tally in super().tallies(outer):
+            yield tally._replace(role="mtp")
+
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:  # noqa: ARG002
         return iter(())  # copies in a module that is not built tie nothing
 
@@ -437,6 +474,11 @@ class Stack(Component):
             found.setdefault(id(run.layer), []).append(range(start, start + run.repeat))
             start += run.repeat
         return {layer: tuple(ranges) for layer, ranges in found.items()}
+
+    def distinct(self) -> Iterator[Part]:
+        """Each distinct layer once, under the number of its first run, with the copies of all."""
+        for names, layer, copies in self.kinds():
+            yield Part(names[0], layer, copies, copies)
 
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         category = claimed(outer, self.category)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import paramcalc
@@ -200,3 +202,30 @@ def test_described_layers_that_are_alike_are_one_object() -> None:
     (stack,) = model.tree.stacks()
 
     assert [copies for _, _, copies in stack.kinds()] == [25, 25]
+
+
+def test_tallies_are_the_weights_added_up() -> None:
+    """Two categories claimed from outside, a buffer, and experts of which one token uses one."""
+    expert = Mlp(width=4, hidden=3, gated=False, category=None)
+    tree = block(
+        layers=stack(
+            "decoder", [block(moe=Moe(width=4, expert=expert, experts=5, top_k=1, router_correction=True))] * 2
+        )
+    )
+
+    assert {(t.category, t.role): (t.total, t.active) for t in tree.tallies()} == {
+        ("router", "parameter"): (2 * 20, 2 * 20),
+        ("router", "buffer"): (2 * 5, 2 * 5),
+        ("experts", "parameter"): (2 * 5 * 24, 2 * 24),
+    }
+
+
+def test_equal_components_can_share_a_memory() -> None:
+    pool: dict[Any, dict[str, Any]] = {}
+    first, second, other = (Mlp(width=4, hidden=hidden, gated=True) for hidden in (3, 3, 5))
+    for mlp in (first, second, other):
+        mlp.remembers_in(pool)
+
+    assert len(pool) == 2
+    assert sum(t.total for t in first.tallies()) == sum(t.total for t in second.tallies()) == 3 * 4 * 3
+    assert sum(t.total for t in other.tallies()) == 3 * 4 * 5

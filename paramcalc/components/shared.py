@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
 from paramcalc.kept import Kept
-from paramcalc.spec import Category, Component, Linear, Tie, Weight, block, claimed
+from paramcalc.spec import Category, Component, Linear, Tie, block, claimed
 from paramcalc.work import Work
 
 
@@ -19,9 +19,6 @@ class Reused(Component):
 
     part: Component
     owner: str
-
-    def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:  # noqa: ARG002
-        return iter(())
 
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         for weight in self.part.weights("", claimed(outer, self.category)):
