@@ -92,7 +92,7 @@ def fields_read(family: Family) -> set[str]:
         view = Config(config, family.reading, family=family.name, origin="x", architecture=architecture, head=head)
         with contextlib.suppress(ParamcalcError):  # some flags and heads exclude each other
             family.recipe(view)
-        seen |= set(view._cache) | view._read
+        seen |= set(vars(view)) | view._read
     return seen
 
 
