@@ -169,6 +169,14 @@ def test_a_tied_head_is_held_twice() -> None:
     ]
 
 
+def test_formats_of_parts_that_only_one_stage_has() -> None:
+    """The head of Llama-3-8B in float32 is in the last of two stages, the embedding in bf16 in the first."""
+    found = held("llama3-8b", pipeline_parallel=2, dtype_of=(("lm_head", "float32"),))
+    layers, table = 16 * 2 * 218_112_000, 2 * 525_336_576
+
+    assert [s.weights_bytes for s in found.stages] == [layers + table, layers + 2 * table + 2 * 4096]
+
+
 def test_stages_of_an_interleave_keep_its_order() -> None:
     """gpt-oss-20b: windows of 128 in every other layer, twelve layers in each stage."""
     found = held("gpt-oss-20b", pipeline_parallel=2, batch=1)

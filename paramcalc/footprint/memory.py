@@ -35,7 +35,7 @@ def figures(model: Model, assumed: Assumptions) -> Figures:
     parts = {
         "weights": weights.figures(plan.stored),
         **cache.figures(model, assumed),
-        "working": working.figures(model, assumed, batch=assumed.batch),
+        "working": working.figures(working.shape(model), assumed, batch=assumed.batch),
         "overhead": {"bytes": assumed.overhead, "estimate": True},
     }
     return {

@@ -30,6 +30,8 @@ class Held(NamedTuple):
     first: int
     layers: int
     sharding: dict[Rule, Share]
+    kept: tuple[Kept, ...]
+    work: working.Shape
 
     @property
     def weights(self) -> int:
@@ -41,7 +43,6 @@ class Plan(NamedTuple):
     """A model dealt out to devices."""
 
     devices: int
-    shares: Shares
     stages: tuple[Held, ...]
 
 
@@ -52,8 +53,9 @@ def planned(model: Model, assumed: Assumptions) -> Plan:
     held = []
     for tree, first, layers in stages(model.tree, assumed.pipeline_parallel):
         part = model.but(tree=tree)
-        held.append(Held(part, first, layers, sharding(part, assumed, dealt)))
-    return Plan(devices(assumed), dealt, tuple(held))
+        kept, work = tuple(_on_device(cache.kept(part, assumed), dealt)), working.shape(part, dealt)
+        held.append(Held(part, first, layers, sharding(part, assumed, dealt), kept, work))
+    return Plan(devices(assumed), tuple(held))
 
 
 def sharding(model: Model, assumed: Assumptions, dealt: Shares) -> dict[Rule, Share]:
@@ -71,7 +73,7 @@ def sharding(model: Model, assumed: Assumptions, dealt: Shares) -> dict[Rule, Sh
 def loads(plan: Plan, assumed: Assumptions) -> list[dict[str, Any]]:
     """What the fullest device of each stage holds: every part of the report, and the total."""
     batch = -(-assumed.batch // assumed.data_parallel)
-    return [_load(held, assumed, plan.shares, batch) for held in plan.stages]
+    return [_load(held, assumed, batch) for held in plan.stages]
 
 
 def figures(model: Model, assumed: Assumptions, plan: Plan | None = None) -> dict[str, Any]:
@@ -94,21 +96,20 @@ def _stage(held: Held, load: dict[str, Any]) -> dict[str, int]:
     return {"first_layer": held.first, "layers": held.layers, **parts}
 
 
-def _load(held: Held, assumed: Assumptions, dealt: Shares, batch: int) -> dict[str, Any]:
-    kept = list(_on_device(cache.kept(held.model, assumed), dealt))
+def _load(held: Held, assumed: Assumptions, batch: int) -> dict[str, Any]:
     entries = cache.Entries(held.model, assumed)
     source = assumed.source or assumed.context
 
     def total(wanted: Callable[[Kept], bool]) -> int:
         return batch * sum(
-            entries.bytes(one) * int(one.entries(assumed.context, source=source)) for one in kept if wanted(one)
+            entries.bytes(one) * int(one.entries(assumed.context, source=source)) for one in held.kept if wanted(one)
         )
 
     load: dict[str, Any] = {
         "weights": {"bytes": held.weights},
         "kv_cache": {"bytes": total(lambda one: one.what not in STATES)},
         "state": {"bytes": total(lambda one: one.what in STATES)},
-        "working": working.figures(held.model, assumed, batch=batch, shares=dealt),
+        "working": working.figures(held.work, assumed, batch=batch),
         "overhead": {"bytes": assumed.overhead, "estimate": True},
     }
     return load | {"total": {"bytes": sum(load[name]["bytes"] for name in PARTS)}}

@@ -29,7 +29,7 @@ class Shares(NamedTuple):
 
     def tensors(self, weight: Weight, tensors: int) -> int:
         """How many of so many equal tensors are on the fullest device: of experts a few, of the others all."""
-        return tensors // weight.experts * _share(weight.experts, self.expert)
+        return _share(tensors * _share(weight.experts, self.expert), weight.experts)
 
     def of(self, weight: Weight, amount: int) -> int:
         """Which part of `amount` (bytes or elements of one tensor) is on the fullest device, rounded up."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -37,8 +37,8 @@ class Plan(NamedTuple):
 
 
 def stored(model: Model, assumed: Assumptions) -> Iterator[Stored]:
-    """Every tensor of the model as it is stored."""
-    return iter(plan(model, assumed).stored)
+    """Every tensor of the model, or of a stage of it, as it is stored; that `dtype_of` names others is no matter."""
+    return iter(_stored_so(model, assumed)[0])
 
 
 def plan(model: Model, assumed: Assumptions) -> Plan:
@@ -46,16 +46,23 @@ def plan(model: Model, assumed: Assumptions) -> Plan:
 
     Raises ParamcalcError for unknown formats, with the choices, and for parts that no tensor has.
     """
+    found, chosen, own, unused = _stored_so(model, assumed)
+    said = [*chosen.doubts, *_missed(model, [rule for rule in unused if rule in own])]
+    if assumed.dtype is None:
+        said += unmatched(chosen, (rule for rule in unused if rule not in own))
+    return Plan(found, tuple(f"{model.family}: {text}" for text in said))
+
+
+def _stored_so(
+    model: Model, assumed: Assumptions
+) -> tuple[tuple[Stored, ...], Scheme, tuple[Rule, ...], Sequence[Rule]]:
+    """The tensors as they are stored, the scheme, the rules of `dtype_of`, and which rules no tensor followed."""
     weights = list(tensors(model, assumed))
     chosen = _scheme(model, assumed, weights)
     own = tuple(_rule(part, name) for part, name in assumed.dtype_of)
     placed, unused = place(chosen._replace(rules=(*own, *chosen.rules)), weights)
     rest = _rest(model, assumed)
-    said = [*chosen.doubts, *_missed(model, [rule for rule in unused if rule in own])]
-    if assumed.dtype is None:
-        said += unmatched(chosen, (rule for rule in unused if rule not in own))
-    found = tuple(_stored(one, rest) for one in placed if one.copies)
-    return Plan(found, tuple(f"{model.family}: {text}" for text in said))
+    return tuple(_stored(one, rest) for one in placed if one.copies), chosen, own, unused
 
 
 def tensors(model: Model, assumed: Assumptions) -> Iterator[Weight]:

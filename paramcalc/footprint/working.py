@@ -31,30 +31,45 @@ from paramcalc.spec import GENERATING, Component, Weight
 SOFTMAX = dtype("float32")
 
 
-class Widest(NamedTuple):
-    """Channels of one token in the widest layer, and the heads whose scores eager attention holds."""
+class Shape(NamedTuple):
+    """What of a model decides, on one device: none of it depends on context or batch."""
 
-    channels: int
-    heads: int
+    channels: int  # of one token in the widest layer, alive at once
+    heads: int  # whose scores eager attention holds
+    vocabulary: int
+    generates: bool  # only a sequence's last token needs logits
+    dtype: Dtype
 
 
-def figures(model: Model, assumed: Assumptions, *, batch: int, shares: Shares = WHOLE) -> dict[str, Any]:
-    """`working` of the report, of one device that serves `batch` sequences."""
-    kind = activation_dtype(model)
+def shape(model: Model, shares: Shares = WHOLE) -> Shape:
+    """The shape of a model's, or of a stage's, work on one device."""
+    stacks = list(model.tree.stacks())
+    generating = [stack for stack in stacks if stack.role in GENERATING]
+    layers = [layer for stack in generating or stacks for _, layer, _ in stack.kinds()]
+    return Shape(
+        max((channels(layer, shares) for layer in layers), default=0),
+        max((heads(layer.weights(), shares) for layer in layers), default=0),
+        scored_tokens(model.tree),
+        bool(generating),
+        activation_dtype(model),
+    )
+
+
+def figures(work: Shape, assumed: Assumptions, *, batch: int) -> dict[str, Any]:
+    """`working` of the report, of a device that serves `batch` sequences."""
+    kind, logits_dtype = work.dtype, dtype(assumed.logits_dtype)
     tokens = min(assumed.prefill_chunk, batch * assumed.context)
-    scored = batch if generates(model.tree) else batch * assumed.context
-    widest, vocabulary = widest_layer(model.tree, shares), scored_tokens(model.tree)
-    logits_dtype = dtype(assumed.logits_dtype)
-    logits = logits_dtype.bytes(scored * vocabulary)
-    activations = kind.bytes(tokens * widest.channels)
-    scores = widest.heads * min(tokens, assumed.context) * assumed.context if assumed.attention == "eager" else 0
+    scored = batch if work.generates else batch * assumed.context
+    logits = logits_dtype.bytes(scored * work.vocabulary)
+    activations = kind.bytes(tokens * work.channels)
+    scores = work.heads * min(tokens, assumed.context) * assumed.context if assumed.attention == "eager" else 0
     eager = kind.bytes(scores) + SOFTMAX.bytes(scores)
     return {
         "bytes": logits + activations + eager,
         "estimate": True,
-        "logits": {"bytes": logits, "tokens": scored, "vocabulary": vocabulary, "dtype": logits_dtype.name},
-        "activations": {"bytes": activations, "tokens": tokens, "channels": widest.channels, "dtype": kind.name},
-        "scores": {"bytes": eager, "heads": widest.heads if scores else 0},
+        "logits": {"bytes": logits, "tokens": scored, "vocabulary": work.vocabulary, "dtype": logits_dtype.name},
+        "activations": {"bytes": activations, "tokens": tokens, "channels": work.channels, "dtype": kind.name},
+        "scores": {"bytes": eager, "heads": work.heads if scores else 0},
     }
 
 
@@ -62,11 +77,6 @@ def activation_dtype(model: Model) -> Dtype:
     """In which the model computes: its own, unless that is a storage format."""
     kind = dtype(model.dtype)
     return kind if kind.block_elements == 1 and kind.block_bytes > 1 else dtype("bfloat16")
-
-
-def generates(tree: Component) -> bool:
-    """Whether only a sequence's last token needs logits."""
-    return any(stack.role in GENERATING for stack in tree.stacks())
 
 
 def scored_tokens(tree: Component) -> int:
@@ -79,17 +89,6 @@ def scored_tokens(tree: Component) -> int:
         and (weight.name in owners or (weight.category == "head" and weight.kind == "matrix"))
     ]
     return max(rows, default=0)
-
-
-def widest_layer(tree: Component, shares: Shares) -> Widest:
-    """The maximum over all layers of the stacks that generate, or of all stacks where none does."""
-    stacks = list(tree.stacks())
-    chosen = [stack for stack in stacks if stack.role in GENERATING] or stacks
-    layers = [layer for stack in chosen for _, layer, _ in stack.kinds()]
-    return Widest(
-        max((channels(layer, shares) for layer in layers), default=0),
-        max((heads(layer.weights(), shares) for layer in layers), default=0),
-    )
 
 
 def channels(layer: Component, shares: Shares) -> int:
