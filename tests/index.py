@@ -27,7 +27,9 @@ from tests.goldens import readings
 
 GOLDENS = Path(__file__).parent / "goldens"
 PACKAGE = Path(paramcalc.__file__).parent
-FAMILIES, PRESETS = PACKAGE / "families" / "index.json", PACKAGE / "presets.json"
+FAMILIES, PRESETS, GPUS = PACKAGE / "families" / "index.json", PACKAGE / "presets.json", PACKAGE / "gpus.json"
+FOLDER = PACKAGE.parent / "presets"
+DEVICES = FOLDER / "gpus.yaml"
 
 
 def goldens(name: str) -> dict[str, object]:
@@ -73,8 +75,13 @@ def index() -> dict[str, dict[str, object]]:
 
 def presets() -> dict[str, dict[str, object]]:
     """The presets as their YAML files have them."""
-    files = sorted((PACKAGE.parent / "presets").glob("*.yaml"))
+    files = sorted(path for path in FOLDER.glob("*.yaml") if path != DEVICES)
     return {path.stem: yaml.load(path.read_text(), StrictLoader) for path in files}
+
+
+def gpus() -> dict[str, dict[str, object]]:
+    """The devices as their YAML file has them."""
+    return dict(yaml.load(DEVICES.read_text(), StrictLoader))
 
 
 def text(entries: Mapping[str, object]) -> str:
@@ -85,7 +92,7 @@ def text(entries: Mapping[str, object]) -> str:
 
 if __name__ == "__main__":
     made = {path: readings.text(json.loads(path.read_text())) for path in readings.READINGS.glob("*.json")}
-    made |= {FAMILIES: text(index()), PRESETS: text(presets())}
+    made |= {FAMILIES: text(index()), PRESETS: text(presets()), GPUS: text(gpus())}
     if "--check" in sys.argv:
         sys.exit(any(path.read_text() != content for path, content in made.items()))
     for path, content in made.items():

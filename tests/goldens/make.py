@@ -80,7 +80,7 @@ def all_specs() -> dict[str, Any]:
 
 def published_cases(model_type: str) -> Iterator[Case]:
     """One case for every preset of this family."""
-    for path in sorted(PRESETS.glob("*.yaml")):
+    for path in sorted(PRESETS.glob("*.yaml")):  # gpus.yaml among them, which has no model_type
         fields = read_yaml(path)
         if isinstance(fields, dict) and fields.get("model_type") == model_type:
             config = {key: value for key, value in fields.items() if key not in NOT_CONFIG}

@@ -1,0 +1,73 @@
+"""GPUs and their kin, as data: how much memory they have, how fast it is, and what they compute."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import NamedTuple
+
+from paramcalc.errors import ParamcalcError, nearest
+from paramcalc.units import parse_bytes
+
+MIB = 2**20
+
+
+class Device(NamedTuple):
+    """A device. Bandwidth is decimal GB/s, compute dense TFLOPS; None where no source is known."""
+
+    name: str
+    memory: int  # bytes in all, as the vendor's tool reports them
+    aliases: tuple[str, ...] = ()
+    vendor: str = ""
+    stated: bool = False  # what the vendor says it has; no report of the device is known
+    bandwidth_gb_s: int | None = None
+    bf16_tflops: int | None = None
+    fp8_tflops: int | None = None
+    source: str = ""
+    note: str = ""
+
+
+def devices() -> list[Device]:
+    """All that are known, in the order of the data file."""
+    return list(_known())
+
+
+def device(text: str) -> Device:
+    """The device of that name, or one with so much memory: `h100`, `RTX 4090`, `24GiB`, in any case.
+
+    Raises ParamcalcError with the choices.
+    """
+    name = _plain(text)
+    for one in _known():
+        if name in (_plain(one.name), *map(_plain, one.aliases)):
+            return one
+    if re.match(r"[0-9.,_]+\s*[a-z]*$", text.strip().lower()) and not text.strip().isdigit():
+        memory = parse_bytes(text)
+        if memory < 1:
+            raise ParamcalcError(f"a device of {text} holds nothing")
+        return Device(text.strip(), memory)
+    names = [one.name for one in _known()]
+    close = nearest(text.lower().replace(" ", "-"), names, fallback="")
+    hint = f"{close} known: " if close else "known: "
+    raise ParamcalcError(f"unknown GPU {text!r}", f"{hint}{', '.join(names)}; or a size like 24GiB")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower().removeprefix("nvidia").strip())
+
+
+@cache
+def _known() -> tuple[Device, ...]:
+    """From the JSON that is written from presets/gpus.yaml: it loads in no time."""
+    from importlib.resources import files
+
+    entries = json.loads((files("paramcalc") / "gpus.json").read_text(encoding="utf-8"))
+    return tuple(_device(name, dict(entry)) for name, entry in entries.items())
+
+
+def _device(name: str, entry: dict[str, object]) -> Device:
+    memory = entry.pop("memory_mib")
+    aliases = entry.pop("aliases", [])
+    assert isinstance(memory, int) and isinstance(aliases, list)  # noqa: PT018  (the file is ours)
+    return Device(name, memory * MIB, tuple(aliases), **entry)  # type: ignore[arg-type]
