@@ -14,18 +14,22 @@ from paramcalc.version import __version__
 if TYPE_CHECKING:
     from paramcalc.compute.flops import flops
     from paramcalc.compute.report import FlopsReport
+    from paramcalc.footprint.fit import fit
+    from paramcalc.footprint.fit_report import FitReport
     from paramcalc.footprint.memory import memory
     from paramcalc.footprint.report import MemoryReport
     from paramcalc.report import CountReport
 
 __all__ = [
     "CountReport",
+    "FitReport",
     "FlopsReport",
     "MemoryReport",
     "Model",
     "ParamcalcError",
     "__version__",
     "count",
+    "fit",
     "flops",
     "load",
     "memory",
@@ -34,6 +38,8 @@ __all__ = [
 # Loaded when asked for: a report's schema costs more to load than a count, and a JSON answer does without it.
 _LAZY = {
     "CountReport": "paramcalc.report",
+    "FitReport": "paramcalc.footprint.fit_report",
+    "fit": "paramcalc.footprint.fit",
     "FlopsReport": "paramcalc.compute.report",
     "MemoryReport": "paramcalc.footprint.report",
     "flops": "paramcalc.compute.flops",

@@ -10,6 +10,7 @@ from paramcalc.compute.report import FlopsReport
 from paramcalc.count import count
 from paramcalc.errors import ParamcalcError, nearest
 from paramcalc.families.registry import get, index
+from paramcalc.footprint.fit_report import DeviceInfo, FitReport
 from paramcalc.footprint.report import MemoryReport
 from paramcalc.loading import build
 from paramcalc.report import CountReport, Explanation, FamilyField, FamilyInfo, PresetInfo, Report
@@ -86,6 +87,8 @@ def schemas() -> dict[str, dict[str, Any]]:
     reports: dict[str, type[Report]] = {
         "count": CountReport,
         "memory": MemoryReport,
+        "fit": FitReport,
+        "gpus": DeviceInfo,
         "flops": FlopsReport,
         "explain": Explanation,
         "presets": PresetInfo,

@@ -14,7 +14,8 @@ from paramcalc.cli.streams import colored
 from paramcalc.errors import nearest
 from paramcalc.version import __version__
 
-COMMANDS = ("count", "memory", "flops", "presets", "families", "schema")  # in the order in which --help lists them
+# In the order in which --help lists them.
+COMMANDS = ("count", "memory", "fit", "flops", "presets", "gpus", "families", "schema")
 ABOUT = "Exact parameter counts of transformer and hybrid models, by arithmetic, from a config alone."
 
 

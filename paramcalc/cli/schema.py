@@ -18,7 +18,10 @@ def register(app: typer.Typer) -> None:
 def schema(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="count, flops, explain, presets, families, or model (the YAML format)."),
+        typer.Argument(
+            metavar="NAME",
+            help="count, memory, fit, gpus, flops, explain, presets, families, or model (the YAML format).",
+        ),
     ] = None,
     output: OutputOpt = None,
 ) -> None:

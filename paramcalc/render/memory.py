@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from paramcalc.footprint.report import MemoryReport
+    from paramcalc.footprint.report import MemoryReport, PerDevice
 
 PARTS = ("weights", "kv_cache", "state", "working", "overhead")
 ESTIMATES = ("working", "overhead")
@@ -40,7 +40,7 @@ def memory_table(report: MemoryReport, width: int | None) -> Group:
     )
 
 
-def parts_of(report: MemoryReport) -> Iterator[tuple[str, int]]:
+def parts_of(report: MemoryReport | PerDevice) -> Iterator[tuple[str, int]]:
     """(name, bytes) of each part that is there, in the order of the report."""
     for name in PARTS:
         found = getattr(report, name).bytes
@@ -58,7 +58,7 @@ def assumptions(report: MemoryReport) -> str:
     return "  ".join(words)
 
 
-def parts_table(report: MemoryReport, room: int) -> Table:
+def parts_table(report: MemoryReport | PerDevice, room: int) -> Table:
     """Weights, caches, states; the column adds up to the total."""
     total, parts = report.total.bytes, list(parts_of(report))
     figures = [figure for _, figure in parts]

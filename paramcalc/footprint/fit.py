@@ -1,0 +1,191 @@
+"""Whether a model fits on a device, how far it is from that, and what would have to change.
+
+Every answer is asked of the same fold as `memory`: the fullest device under other assumptions. What a device holds
+never shrinks when context or batch grow, so the largest ones are found by bisection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+from paramcalc.count import Figures, describe
+from paramcalc.errors import ParamcalcError
+from paramcalc.footprint import per_device, weights
+from paramcalc.footprint.assumptions import Assumptions, assume
+from paramcalc.footprint.devices import Device, device, devices
+from paramcalc.model import Model
+from paramcalc.version import SCHEMA_VERSION, __version__
+
+if TYPE_CHECKING:
+    from paramcalc.footprint.fit_report import FitReport
+
+UTILIZATION = "0.9"  # vLLM's default for gpu_memory_utilization: the share of a device that an instance may use
+UNLIMITED = 2**30  # tokens or sequences; what fits so many has no limit
+# Formats that are tried, of which the largest that fits is the best; names that are not known are passed over.
+LADDER = ("bfloat16", "q8_0", "fp8", "q6_k", "q5_k_m", "q4_k_m", "nf4", "gptq-int4-g128", "awq-int4-g128", "mxfp4")
+# Devices that are tried: each layer divided by as many as a node has and heads allow, then stages of layers.
+COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
+NODE = (8, 4, 2, 1)
+
+
+def fit(
+    model: Model, *, gpu: str | Device, context: int, gpu_memory_utilization: str | float = UTILIZATION, **others: Any
+) -> FitReport:
+    """Whether a model fits on devices of one kind while it answers `batch` sequences of `context` tokens.
+
+    `gpu` is a name that `paramcalc gpus` lists or a size like `24GiB`; further assumptions are those of `memory`.
+    Raises ParamcalcError for what is not understood, with the choices.
+    """
+    from paramcalc.footprint.fit_report import FitReport
+
+    if not isinstance(model, Model):
+        raise ParamcalcError(f"fit wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
+    one = gpu if isinstance(gpu, Device) else device(gpu)
+    found = figures(model, assume(context=context, **others), one, utilization(gpu_memory_utilization))
+    return FitReport.model_validate(found)
+
+
+def utilization(given: str | float) -> Decimal:
+    """The share of a device's memory that may be used. Raises ParamcalcError for what is not above 0 and up to 1."""
+    try:
+        share = Decimal(str(given))
+    except InvalidOperation:
+        share = Decimal(0)
+    if not 0 < share <= 1:
+        raise ParamcalcError(f"gpu_memory_utilization {given!r} is not above 0 and up to 1", "write it like 0.9")
+    return share
+
+
+class Trial:
+    """A model asked under many assumptions; how the weights are dealt out is remembered."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._plans: dict[tuple[Any, ...], per_device.Plan] = {}
+
+    def plan(self, assumed: Assumptions) -> per_device.Plan:
+        """How the weights are dealt out, which neither context nor batch changes."""
+        key = tuple(assumed.but(context=1, batch=1, source=None, kv_cache_dtype=None).values().values())
+        if key not in self._plans:
+            self._plans[key] = per_device.planned(self.model, assumed)
+        return self._plans[key]
+
+    def used(self, assumed: Assumptions) -> int:
+        """Bytes on the fullest device."""
+        return max(int(load["total"]["bytes"]) for load in per_device.loads(self.plan(assumed), assumed))
+
+    def attempted(self, assumed: Assumptions) -> int | None:
+        """The same, or None where formats or sizes are refused."""
+        try:
+            return self.used(assumed)
+        except ParamcalcError:
+            return None
+
+
+def figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal) -> Figures:
+    """The answer as plain data: the keys and the order of `FitReport`."""
+    trial, budget = Trial(model), int(gpu.memory * share)
+    held = per_device.figures(model, assumed, trial.plan(assumed))
+    used = held["total"]["bytes"]
+    context = largest(lambda tokens: trial.used(assumed.but(context=tokens)) <= budget)
+    batch = largest(lambda sequences: trial.used(assumed.but(batch=sequences)) <= budget)
+    form, count = best_format(trial, assumed, budget), fewest_devices(trial, assumed, budget)
+    found: Figures = {
+        "schema_version": SCHEMA_VERSION,
+        "version": __version__,
+        "model": describe(model),
+        "warnings": [*model.warnings],
+        "assumptions": assumed.values(),
+        "gpu": described(gpu),
+        "gpu_memory_utilization": str(share),
+        "budget_bytes": budget,
+        "fits": used <= budget,
+        "used_bytes": used,
+        "used_percent": round(100 * used / gpu.memory, 1),
+        "free_bytes": budget - used,
+        "per_device": held,
+        "largest_context": context,
+        "largest_batch": batch,
+        "fewest_devices": count,
+        "best_format": form,
+    }
+    return found | {"changes": [] if used <= budget else list(changes(trial, assumed, gpu, share, found))}
+
+
+def largest(fits: Callable[[int], bool]) -> int | None:
+    """The largest number that fits, 0 where not even 1 does, None where there is no limit; larger never fits better."""
+    if not fits(1):
+        return 0
+    low = 1
+    while fits(2 * low):
+        low *= 2
+        if low >= UNLIMITED:
+            return None
+    high = 2 * low
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def best_format(trial: Trial, assumed: Assumptions, budget: int) -> Figures | None:
+    """The largest format of the ladder that fits, where everything else stays."""
+    tried = {name: trial.attempted(assumed.but(dtype=name, dtype_of=())) for name in LADDER}
+    fitting = {name: used for name, used in tried.items() if used is not None and used <= budget}
+    if not fitting:
+        return None
+    best = max(fitting, key=lambda name: fitting[name])
+    return {"format": best, "used_bytes": fitting[best]}
+
+
+def fewest_devices(trial: Trial, assumed: Assumptions, budget: int) -> Figures | None:
+    """The smallest number of devices that it fits on, and how they share the work."""
+    whole = sum(one.bytes for one in weights.stored(trial.model, assumed))
+    for count in (count for count in COUNTS if whole <= count * budget):
+        for tensor in (size for size in NODE if count % size == 0):
+            expert = tensor if assumed.expert_parallel > 1 else 1
+            stages = dict(tensor_parallel=tensor, pipeline_parallel=count // tensor, expert_parallel=expert)
+            used = trial.attempted(assumed.but(data_parallel=1, **stages))
+            if used is not None and used <= budget:
+                return {"devices": count, **stages, "used_bytes": used}
+    return None
+
+
+def changes(trial: Trial, assumed: Assumptions, gpu: Device, share: Decimal, found: Figures) -> Iterator[Figures]:
+    """Single changes that would make it fit."""
+    budget = found["budget_bytes"]
+    for name, value in (("context", found["largest_context"]), ("batch", found["largest_batch"])):
+        if value:
+            yield _change(name, value, trial.used(assumed.but(**{name: value})))
+    eighth = assumed.but(kv_cache_dtype="fp8", v_cache_dtype=None)
+    if trial.used(eighth) <= budget:
+        yield _change("kv_cache_dtype", "fp8", trial.used(eighth))
+    if found["best_format"]:
+        yield _change("dtype", found["best_format"]["format"], found["best_format"]["used_bytes"])
+    if found["fewest_devices"]:
+        yield _change("devices", found["fewest_devices"]["devices"], found["fewest_devices"]["used_bytes"])
+    larger = [one for one in devices() if one.memory > gpu.memory and int(one.memory * share) >= found["used_bytes"]]
+    if larger:
+        yield _change("gpu", min(larger, key=lambda one: one.memory).name, found["used_bytes"])
+
+
+def _change(what: str, value: str | int, used: int) -> Figures:
+    return {"change": what, "to": value, "used_bytes": used}
+
+
+def described(gpu: Device) -> Figures:
+    """A device as the reports have it."""
+    return {
+        "name": gpu.name,
+        "vendor": gpu.vendor,
+        "memory_bytes": gpu.memory,
+        "memory_is_stated": gpu.stated,
+        "bandwidth_gb_s": gpu.bandwidth_gb_s,
+        "bf16_tflops": gpu.bf16_tflops,
+        "fp8_tflops": gpu.fp8_tflops,
+        "aliases": list(gpu.aliases),
+        "note": gpu.note,
+        "source": gpu.source,
+    }

@@ -1,0 +1,168 @@
+"""A verdict on a device for people: yes or no with its figures, what is the most that fits, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from paramcalc.render.memory import parts_table
+from paramcalc.render.table import WIDE, Column, fitted, heading
+from paramcalc.render.text import Row
+from paramcalc.units import exact, human_bytes
+
+if TYPE_CHECKING:
+    from rich.console import Group, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from paramcalc.footprint.fit_report import Change, DeviceInfo, FitReport
+
+OPTIONS = {
+    "context": "--context",
+    "batch": "--batch",
+    "kv_cache_dtype": "--kv-cache-dtype",
+    "dtype": "--dtype",
+    "devices": "",
+    "gpu": "--gpu",
+}
+
+
+def fit_table(report: FitReport, width: int | None) -> Group:
+    """One verdict. What a narrow terminal has no room for is left out, never cut."""
+    from rich.console import Group
+    from rich.text import Text
+
+    room, blank = width or WIDE, Text("")
+    reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
+    parts: list[RenderableType] = [
+        heading(report.model),
+        Text(asked(report)),
+        *reasons,
+        blank,
+        verdict(report),
+        Text(
+            f"the fullest of {exact(report.per_device.devices)} devices holds:" if several(report) else "it would hold:"
+        ),
+        blank,
+        parts_table(report.per_device, room),
+        blank,
+        most_table(report, room),
+    ]
+    if report.changes:
+        parts += [blank, Text("any one of these would make it fit:"), changes_table(report.changes, room)]
+    return Group(*parts)
+
+
+def asked(report: FitReport) -> str:
+    """Under which assumptions the verdict holds, in a line."""
+    a = report.assumptions
+    words = [f"context {exact(a.context)} tokens", f"batch {exact(a.batch)}", f"weights {a.dtype or 'as they are'}"]
+    words.append(f"cache {a.kv_cache_dtype or report.model.dtype}")
+    sizes = {
+        "tp": a.tensor_parallel,
+        "pp": a.pipeline_parallel,
+        "ep": a.expert_parallel,
+        "dp": a.data_parallel,
+    }
+    words += [f"{name} {exact(size)}" for name, size in sizes.items() if size > 1]
+    return "  ".join(words)
+
+
+def several(report: FitReport) -> bool:
+    """Whether there is more than one device."""
+    return report.per_device.devices > 1
+
+
+def verdict(report: FitReport) -> Text:
+    """`fits: yes, 71% of 24.0 GiB (h100-sxm), 90% of which may be used`."""
+    from rich.text import Text
+
+    told = Text("fits: ")
+    told.append("yes" if report.fits else "no", style="bold green" if report.fits else "bold red")
+    of = f"{report.used_percent:.0f}% of {report.gpu.memory_bytes / 2**30:.1f} GiB"
+    told.append(f", {of} ({report.gpu.name}); {human_bytes(report.budget_bytes)} may be used")
+    return told
+
+
+def most_table(report: FitReport, room: int) -> Table:
+    """The most that fits, and the least that it takes."""
+    a, lines = report.assumptions, list(_most(report))
+    lines.insert(0, ("largest context", _limit(report.largest_context), f"tokens at batch {exact(a.batch)}"))
+    lines.insert(1, ("largest batch", _limit(report.largest_batch), f"sequences of {exact(a.context)} tokens"))
+    columns = [
+        Column("", [name for name, _, _ in lines]),
+        Column("", [figure for _, figure, _ in lines], right=True),
+        Column("", [note for _, _, note in lines], rank=1),
+    ]
+    return fitted(columns, room, bare=True)
+
+
+def _most(report: FitReport) -> Iterator[tuple[str, str, str]]:
+    fewest, best = report.fewest_devices, report.best_format
+    if fewest is None:
+        yield "fewest devices", "none", "not even on the most that are tried"
+    else:
+        sizes = {"tp": fewest.tensor_parallel, "pp": fewest.pipeline_parallel, "ep": fewest.expert_parallel}
+        how = "".join(f"{name} {size}, " for name, size in sizes.items() if size > 1)
+        yield "fewest devices", exact(fewest.devices), f"{how}{human_bytes(fewest.used_bytes)} on each"
+    yield "best format", best.format if best else "none", human_bytes(best.used_bytes) if best else "of those tried"
+
+
+def _limit(found: int | None) -> str:
+    return "no limit" if found is None else exact(found)
+
+
+def changes_table(changes: Sequence[Change], room: int) -> Table:
+    """Changes as the options that make them, and what is used then."""
+    columns = [
+        Column("", ["  " + change_text(change) for change in changes]),
+        Column("", [human_bytes(change.used_bytes) for change in changes], right=True, rank=1),
+    ]
+    return fitted(columns, room, bare=True)
+
+
+def change_text(change: Change) -> str:
+    """`--context 8192`, or what has no option of its own: `4 devices`."""
+    option = OPTIONS[change.change]
+    return f"{option} {change.to}" if option else f"{change.to} {change.change}"
+
+
+def fit_row(report: FitReport) -> Row:
+    """One verdict, for CSV and Markdown."""
+    fewest, best = report.fewest_devices, report.best_format
+    return {
+        "name": report.model.name,
+        "gpu": report.gpu.name,
+        "fits": "yes" if report.fits else "no",
+        "used_percent": f"{report.used_percent:.1f}",
+        "used_bytes": report.used_bytes,
+        "budget_bytes": report.budget_bytes,
+        "devices": report.per_device.devices,
+        "context": report.assumptions.context,
+        "batch": report.assumptions.batch,
+        "largest_context": _plain(report.largest_context),
+        "largest_batch": _plain(report.largest_batch),
+        "fewest_devices": fewest.devices if fewest else "",
+        "best_format": best.format if best else "",
+        "changes": "; ".join(map(change_text, report.changes)),
+    }
+
+
+def _plain(found: int | None) -> int | str:
+    return "" if found is None else found
+
+
+def device_row(info: DeviceInfo) -> Row:
+    """One device, for CSV, Markdown and the list."""
+    return {
+        "name": info.name,
+        "vendor": info.vendor,
+        "memory_bytes": info.memory_bytes,
+        "memory": human_bytes(info.memory_bytes) + (" stated" if info.memory_is_stated else ""),
+        "GB/s": _plain(info.bandwidth_gb_s),
+        "bf16_TFLOPS": _plain(info.bf16_tflops),
+        "fp8_TFLOPS": _plain(info.fp8_tflops),
+        "also": ", ".join(info.aliases),
+        "note": info.note,
+        "source": info.source,
+    }
