@@ -40,29 +40,31 @@ def kv_heads(c: Config) -> int:
     return g  # type: ignore[no-any-return]
 
 
-def gqa(
-    c: Config,
+def sized(
+    width: int,
+    heads: int,
+    head_dim: int,
     *,
+    kv_heads: int | None = None,
     bias: bool = False,
-    qkv_bias: bool = False,
+    qkv_bias: bool | None = None,
     qk_norm: Norm | None = None,
-    d_h: int | None = None,
     **others: Any,
 ) -> Attention:
-    """Grouped-query attention from hidden_size, num_attention_heads, num_key_value_heads and head_dim.
+    """Attention of these sizes; as many key/value heads as query heads unless stated.
 
-    `bias`: on all projections; `qkv_bias`: on all but the last; `qk_norm`: of each query and key head. `others` are
-    what else Attention has: a window, sinks, norms that differ.
+    `bias`: on all projections, unless `qkv_bias` says otherwise of all but the last; `qk_norm`: of each query and key
+    head. `others` are what else Attention has: a window, sinks, norms that differ.
     """
-    many = bias or qkv_bias
+    many = bias if qkv_bias is None else qkv_bias
     fields: dict[str, Any] = dict(q_bias=many, k_bias=many, v_bias=many, out_bias=bias, q_norm=qk_norm, k_norm=qk_norm)
-    return Attention(
-        width=c.hidden_size,
-        heads=c.num_attention_heads,
-        kv_heads=kv_heads(c),
-        head_dim=d_h or head_dim(c),
-        **fields | others,
-    )
+    return Attention(width=width, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim, **fields | others)
+
+
+def gqa(c: Config, *, d_h: int | None = None, **options: Any) -> Attention:
+    """Grouped-query attention from hidden_size, num_attention_heads, num_key_value_heads and head_dim; see sized."""
+    kv = kv_heads(c)
+    return sized(c.hidden_size, c.num_attention_heads, d_h or head_dim(c), kv_heads=kv, **options)
 
 
 def normed(c: Config, **options: Any) -> Attention:
@@ -82,16 +84,9 @@ def normed_apart(c: Config, **options: Any) -> Attention:
     return gqa(c, q_norm=q_norm, k_norm=k_norm, **options)
 
 
-def mha(
-    c: Config, *, bias: bool = True, qkv_bias: bool | None = None, kv: int | None = None, **others: Any
-) -> Attention:
-    """Attention whose heads cut the width into equal parts (GPT-2 and its kin); as many key/value heads unless `kv`.
-
-    `bias`: on all projections, unless `qkv_bias` says otherwise of all but the last; `others` as in gqa.
-    """
-    h, many = c.num_attention_heads, bias if qkv_bias is None else qkv_bias
-    fields: dict[str, Any] = dict(q_bias=many, k_bias=many, v_bias=many, out_bias=bias)
-    return Attention(width=c.hidden_size, heads=h, kv_heads=kv or h, head_dim=equal_heads(c), **fields | others)
+def mha(c: Config, *, bias: bool = True, kv: int | None = None, **options: Any) -> Attention:
+    """Attention with biases whose heads cut the width into equal parts (GPT-2 and its kin); see sized."""
+    return sized(c.hidden_size, c.num_attention_heads, equal_heads(c), kv_heads=kv, bias=bias, **options)
 
 
 def biased(attn: Attention) -> Attention:

@@ -11,38 +11,21 @@ from paramcalc.families.sides import Form, attention, head, joined, layer, model
 from paramcalc.families.skeletons import layer_norm
 from paramcalc.spec import Block, Embedding, Linear, block
 
+M2M = Form(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=False)
 
-@family("bart")
+
+@family("bart", form=Form(unstated_labels=3))
+@family("plbart", form=Form())
+@family("mbart", form=Form(pre_norm=True))
+@family("blenderbot-small", form=Form(spare_rows=0))
+@family("pegasus", "blenderbot", form=Form(spare_rows=0, embed_norm=False, pre_norm=True))
+@family("m2m_100", form=M2M)
 def bart(c: Config) -> Block:
-    """Post-norm encoder and decoder, learned positions with two spare rows (BartForConditionalGeneration)."""
-    return model(c, Form(unstated_labels=3))
+    """Encoder and decoder with LayerNorms, plain FFNs and learned positions (BartForConditionalGeneration).
 
-
-@family("plbart")
-def plbart(c: Config) -> Block:
-    """BART over program text (PLBartForConditionalGeneration)."""
-    return model(c, Form())
-
-
-@family("mbart")
-def mbart(c: Config) -> Block:
-    """BART with norms before each part (MBartForConditionalGeneration)."""
-    return model(c, Form(pre_norm=True))
-
-
-@family("pegasus", "blenderbot")
-def pegasus(c: Config) -> Block:
-    """BART with norms before each part, not on the embedding; no spare positions (PegasusForConditionalGeneration).
-
-    Pegasus' positions are sinusoids, but a table of the model like any other.
+    Pegasus' positions are sinusoids, but a table of the model like any other; M2M-100 computes them.
     """
-    return model(c, Form(spare_rows=0, embed_norm=False, pre_norm=True))
-
-
-@family("blenderbot-small")
-def blenderbot_small(c: Config) -> Block:
-    """BART without spare position rows (BlenderbotSmallForConditionalGeneration)."""
-    return model(c, Form(spare_rows=0))
+    return model(c, c.form)
 
 
 @family("bigbird_pegasus")
@@ -59,15 +42,6 @@ def pegasus_x(c: Config) -> Block:
     one = block(global_attn_norm=layer_norm(c), **layer(c, "encoder", form).items)
     tokens = {"global_tokens": Embedding(rows=c.num_global_tokens, width=c.hidden_size)}
     return joined(c, form, side(c, "encoder", form, layers=one, before=tokens), side(c, "decoder", form))
-
-
-M2M = Form(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=False)
-
-
-@family("m2m_100")
-def m2m_100(c: Config) -> Block:
-    """Pegasus with computed positions and no bias at the head (M2M100ForConditionalGeneration)."""
-    return model(c, M2M)
 
 
 @family("nllb-moe")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from paramcalc.components import Attention, Mlp
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.attentions import biased, equal_heads, mha
+from paramcalc.families.attentions import equal_heads, mha, sized
 from paramcalc.families.encoding import embeddings, encoder, encoder_layer, projected
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import (
@@ -45,17 +45,11 @@ def megatron_bert(c: Config) -> Block:
     return encoder(c, before, encoder_layer(c, norm_first=True), heads, norm=layer_norm(c))
 
 
-@family("xlm-roberta-xl")
-def xlm_roberta_xl(c: Config) -> Block:
-    """RoBERTa with the norms first: none after the embeddings, one after the layers (XLMRobertaXLForMaskedLM)."""
-    before = embeddings(c, c.hidden_size, norm=False)
-    return encoder(c, before, encoder_layer(c, norm_first=True), roberta_heads(c), norm=layer_norm(c))
-
-
-@family("roberta-prelayernorm")
+@family("xlm-roberta-xl", embed_norm=False)
+@family("roberta-prelayernorm", embed_norm=True)
 def roberta_prelayernorm(c: Config) -> Block:
-    """RoBERTa with the norms first, after the embeddings and after the layers too (RobertaPreLayerNormForMaskedLM)."""
-    before = embeddings(c, c.hidden_size)
+    """RoBERTa with the norms first, perhaps one after the embeddings too (RobertaPreLayerNormForMaskedLM)."""
+    before = embeddings(c, c.hidden_size, norm=c.embed_norm)
     return encoder(c, before, encoder_layer(c, norm_first=True), roberta_heads(c), norm=layer_norm(c))
 
 
@@ -207,7 +201,7 @@ def span_attention(c: Config) -> Attention:
         kernel=Linear(d_in=width, d_out=heads * kernel, bias=True),
         values=Linear(d_in=d, d_out=width, bias=True),
     )
-    return biased(Attention(width=d, heads=heads, kv_heads=heads, head_dim=d_h, inner=convolution, out_in=d))
+    return sized(d, heads, d_h, bias=True, inner=convolution, out_in=d)
 
 
 @family("roformer")

@@ -4,44 +4,32 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
-from paramcalc.families.attentions import gqa, head_dim, kv_heads
+from paramcalc.families.attentions import gqa, head_dim, kv_heads, normed, sized, sliding
 from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.patterns import FULL, SLIDING, every, kinds, per_layer_overrides
+from paramcalc.families.patterns import FULL, SLIDING, full_every, per_layer_overrides
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, norms_around, pre_norm, rms
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block
+from paramcalc.families.skeletons import causal_lm, decoder, norms_around, rms
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block
 
 
 @family("gemma")
 def gemma(c: Config) -> Block:
     """Llama's layer with wide heads and a tied head (GemmaForCausalLM)."""
-    bias = c.attention_bias
-    layer = pre_norm(rms(c), gqa(c, bias=bias), glu(c))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
-
-
-def sandwich(c: Config, *, window: int | None, qk_norm: Norm | None) -> Block:
-    """Gemma 2's layer: a norm before and after attention, and before and after the FFN."""
-    bias = c.attention_bias
-    attn = gqa(c, bias=bias, qk_norm=qk_norm, window=window)
-    return norms_around(rms(c), attn, glu(c))
+    return decoder(c, gqa(c, bias=c.attention_bias), glu(c))
 
 
 @family("gemma2")
 def gemma2(c: Config) -> Block:
     """Four norms a layer; sliding and full attention in turn, sliding first (Gemma2ForCausalLM)."""
-    layers = {FULL: sandwich(c, window=None, qk_norm=None), SLIDING: sandwich(c, window=c.sliding_window, qk_norm=None)}
-    words = kinds(c, every(2, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
-    return causal_lm(c, [layers[word] for word in words], norm=rms(c))
+    attn = sliding(gqa(c, bias=c.attention_bias), c.sliding_window)
+    return decoder(c, attn, glu(c), full_every(c, 2), layer=norms_around)
 
 
 @family("gemma3_text")
 def gemma3_text(c: Config) -> Block:
     """Gemma 2 with norms on query and key heads; full attention in every sixth layer (Gemma3ForCausalLM)."""
-    norm = Norm(width=head_dim(c))
-    layers = {FULL: sandwich(c, window=None, qk_norm=norm), SLIDING: sandwich(c, window=c.sliding_window, qk_norm=norm)}
-    words = kinds(c, every(c.sliding_window_pattern, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
-    return causal_lm(c, [layers[word] for word in words], norm=rms(c))
+    attn = sliding(normed(c, bias=c.attention_bias), c.sliding_window)
+    return decoder(c, attn, glu(c), full_every(c, c.sliding_window_pattern), layer=norms_around)
 
 
 def borrows(c: Config, words: list[str], shared: int) -> list[bool]:
@@ -72,21 +60,10 @@ def per_layer_input(c: Config) -> Block:
 
 def shared_attention(c: Config, *, d_h: int, kv: int, window: int | None, borrowed: bool, tied: bool) -> Attention:
     """Attention with normed queries and keys whose keys and values may be another layer's, or its keys its values."""
-    bias, norm = c.attention_bias, Norm(width=d_h)
-    return Attention(
-        width=c.hidden_size,
-        heads=c.num_attention_heads,
-        kv_heads=kv,
-        head_dim=d_h,
-        q_bias=bias,
-        k_bias=bias,
-        v_bias=bias,
-        out_bias=bias,
-        q_norm=norm,
-        k_norm=None if borrowed else norm,
-        window=window,
-        keys="borrowed" if borrowed else "own and values" if tied else "own",
-    )
+    norm, keys = Norm(width=d_h), "borrowed" if borrowed else "own and values" if tied else "own"
+    norms = dict(q_norm=norm, k_norm=None if borrowed else norm)
+    options = dict(kv_heads=kv, bias=c.attention_bias, window=window, keys=keys, **norms)
+    return sized(c.hidden_size, c.num_attention_heads, d_h, **options)
 
 
 @family("gemma3n_text")
@@ -96,7 +73,7 @@ def gemma3n_text(c: Config) -> Block:
     depth, others = c.num_hidden_layers, (c.altup_num_inputs - 1) * c.hidden_size
     widths = c.per_layer("intermediate_size") if isinstance(c.raw("intermediate_size"), list) else None
     widths = [c.whole("intermediate_size", width) for width in widths] if widths else [c.intermediate_size] * depth
-    words = kinds(c, every(5, FULL, otherwise=SLIDING, layers=depth))
+    words = full_every(c, 5)
     c.require(c.num_kv_shared_layers < depth, "num_kv_shared_layers leaves no layer with keys and values")
     plan = list(zip(words, widths, borrows(c, words, c.num_kv_shared_layers), strict=True))
     layers = {kind: gemma3n_layer(c, *kind) for kind in dict.fromkeys(plan)}
@@ -126,7 +103,7 @@ def gemma3n_layer(c: Config, word: str, width: int, borrowed: bool) -> Block:
 def gemma4_text(c: Config) -> Block:
     """Full layers with wide heads whose keys may be their values, borrowed keys, experts (Gemma4ForCausalLM)."""
     depth = c.num_hidden_layers
-    words = [*kinds(c, every(6, FULL, otherwise=SLIDING, layers=depth))[:-1], FULL]  # the class forces the last
+    words = [*full_every(c, 6)[:-1], FULL]  # the class forces the last
     shared = c.num_kv_shared_layers or (depth if c.borrows_all else 0)
     plan = list(zip(words, gemma4_heads(c, words), borrows(c, words, shared), strict=True))
     layers = {kind: gemma4_layer(c, *kind) for kind in dict.fromkeys(plan)}

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from paramcalc.components import Attention, LightningAttention, Mlp
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, head_dim, kv_heads, mha
+from paramcalc.families.attentions import gqa, head_dim, mha, sized
 from paramcalc.families.feedforward import glu, mlp, moe
 from paramcalc.families.mixers import mamba
 from paramcalc.families.registry import family
@@ -55,7 +55,7 @@ def openelm(c: Config) -> Block:
     norm = Norm(width=d_h) if c.normalize_qk_projections else None
 
     def layer(h: int, width: int) -> Block:
-        attn = Attention(width=d, heads=h, kv_heads=h // groups, head_dim=d_h, q_norm=norm, k_norm=norm)
+        attn = sized(d, h, d_h, kv_heads=h // groups, qk_norm=norm)
         return pre_norm(rms(c), attn, glu(c, width) if c.ffn_with_glu else mlp(c, width, bias=False))
 
     return causal_lm(c, [layer(h, width) for h, width in zip(heads, widths, strict=True)], norm=rms(c))
@@ -184,20 +184,9 @@ def hymba_borrowers(c: Config) -> set[int]:
 
 def hymba_layer(c: Config, *, borrows: bool, window: int | None) -> Block:
     """Both mixers behind one norm, a norm on the output of each, and a gated FFN."""
-    d, h, bias, inner = c.hidden_size, c.num_attention_heads, c.mamba_proj_bias, c.mamba_expand * c.hidden_size
-    attn = Attention(
-        width=d,
-        heads=h,
-        kv_heads=kv_heads(c),
-        head_dim=head_dim(c),
-        value_dim=c.mamba_expand * head_dim(c),
-        q_bias=bias,
-        k_bias=bias,
-        v_bias=bias,
-        window=window,
-        keys="borrowed" if borrows else "own",
-        joined=True,
-    )
+    bias, inner = c.mamba_proj_bias, c.mamba_expand * c.hidden_size
+    keys, widened = "borrowed" if borrows else "own", c.mamba_expand * head_dim(c)
+    attn = gqa(c, qkv_bias=bias, value_dim=widened, window=window, keys=keys, joined=True)
     mixer = mamba(
         c,
         inner=inner,

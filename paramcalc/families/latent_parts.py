@@ -55,3 +55,10 @@ def lightning(c: Config, q_rank: int) -> Indexer:
         keep=c.index_topk,
         k_norm=Norm(width=c.index_head_dim, bias=True),
     )
+
+
+def unweighted(width: int, heads: int, head_dim: int, *, keep: int) -> Indexer:
+    """An indexer that reads the layer's input, with normed queries and key, and no weights for its heads."""
+    norm = Norm(width=head_dim)
+    plain = Indexer(width=width, query_width=width, heads=heads, head_dim=head_dim, keep=keep, weighted=False)
+    return plain.but(q_norm=norm, k_norm=norm)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Attention
 from paramcalc.config import Config
-from paramcalc.families.attentions import equal_heads, gqa, mha
+from paramcalc.families.attentions import equal_heads, gqa, mha, sized
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.heads import decoder_head, labels, lm_head, unknown_head
 from paramcalc.families.registry import family
@@ -68,7 +67,7 @@ def cpmant(c: Config) -> Block:
     """Gated FFNs, soft prompts in the embedding, position biases by segment for all layers (CpmAntForCausalLM)."""
     d, h, segments, norm = c.hidden_size, c.num_attention_heads, c.segment_types, rms(c)
     buckets = segments * segments + c.position_bias_num_buckets
-    attn = Attention(width=d, heads=h, kv_heads=h, head_dim=c.dim_head)
+    attn = sized(d, h, c.dim_head)
     return block(
         segments=Embedding(rows=segments, width=d),
         embed_tokens=Embedding(rows=c.vocab_size + c.prompt_types * c.prompt_length, width=d),
@@ -144,7 +143,7 @@ def xlnet(c: Config) -> Block:
         content_bias=bias,
         segments=Param(shape=(2, h, d_h)),
     )
-    attn = Attention(width=d, heads=h, kv_heads=h, head_dim=d_h, inner=relative)
+    attn = sized(d, h, d_h, inner=relative)
     layer = block(attn=attn, attn_norm=layer_norm(c), ffn=mlp(c, c.d_inner), ffn_norm=layer_norm(c))
     return block(
         embed_tokens=Embedding(rows=c.vocab_size, width=d),

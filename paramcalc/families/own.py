@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from paramcalc.components import Attention, Mlp, Moe
 from paramcalc.dims import Dim, named
 from paramcalc.errors import ConfigError
+from paramcalc.families.attentions import sized
 from paramcalc.families.own_fields import BiasFields, LayerFields, MoeFields, TransformerConfig
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, by_vocabulary, stack
 
@@ -91,18 +92,9 @@ def attention(t: TransformerConfig, entry: LayerFields, d: int, origin: str) -> 
         raise ConfigError(
             f"transformer: d_model ({d}) is not divisible by n_heads ({h}) in {origin}", "or state head_dim"
         )
-    bias = biases(t).attention
-    return Attention(
-        width=d,
-        heads=named("h", h, origin="n_heads"),
-        kv_heads=named("g", g, origin="n_kv_heads"),
-        head_dim=named("d_h", d_h or d // h, origin="head_dim" if d_h else "d / h"),
-        q_bias=bias,
-        k_bias=bias,
-        v_bias=bias,
-        out_bias=bias,
-        window=entry.window,
-    )
+    heads, kv_heads = named("h", h, origin="n_heads"), named("g", g, origin="n_kv_heads")
+    head_dim = named("d_h", d_h or d // h, origin="head_dim" if d_h else "d / h")
+    return sized(d, heads, head_dim, kv_heads=kv_heads, bias=biases(t).attention, window=entry.window)
 
 
 def dense(t: TransformerConfig, entry: LayerFields, d: int, origin: str, hidden: int | None = None) -> Mlp:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Attention, Mlp
+from paramcalc.components import Mlp
 from paramcalc.config import Config
-from paramcalc.families.attentions import biased
+from paramcalc.families.attentions import sized
 from paramcalc.families.heads import labels, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
@@ -39,18 +39,9 @@ def perceiver_layer(
     """Norm, attention to a source of another width or to itself, norm, FFN."""
     c.require(qk % heads == 0 == v % heads, f"{qk} and {v} channels are not divisible by {heads} heads")
     factor = c.self_attention_widening_factor if source is None else c.cross_attention_widening_factor
-    attn = biased(
-        Attention(
-            width=width,
-            heads=heads,
-            kv_heads=heads,
-            head_dim=qk // heads,
-            value_dim=v // heads,
-            kv_width=source,
-            out_width=width if source else v,
-            source="self" if source is None else "cross",
-        )
-    )
+    kind, out = ("self", v) if source is None else ("cross", width)
+    dims = dict(value_dim=v // heads, kv_width=source, out_width=out)
+    attn = sized(width, heads, qk // heads, bias=True, source=kind).but(**dims)
     norm = Norm(width=width, bias=True)
     ffn = Mlp(width=width, hidden=(widening or factor) * width, gated=False, bias=True)
     source_norm = None if source is None else Norm(width=source, bias=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 
-from paramcalc.components import GatedResidual, Indexer
+from paramcalc.components import GatedResidual
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.attentions import normed
 from paramcalc.families.feedforward import moe
-from paramcalc.families.latent_parts import INDEXED
+from paramcalc.families.latent_parts import INDEXED, unweighted
 from paramcalc.families.mixers import delta_net
 from paramcalc.families.patterns import FULL, LINEAR, every
 from paramcalc.families.registry import family
@@ -42,16 +42,7 @@ def qwen4_attention(c: Config) -> Component:
     """Attention with a gate on every channel and an indexer whose queries and one key come from the layer's input."""
     d, bias, d_i = c.hidden_size, c.attention_bias, c.stated("indexer_head_dim")
     c.require(c.stated("indexer_kv_heads") == 1, "indexer_kv_heads must be 1")
-    indexer = Indexer(
-        width=d,
-        query_width=d,
-        heads=c.stated("indexer_n_heads"),
-        head_dim=d_i,
-        keep=c.stated("indexer_budget"),
-        weighted=False,
-        q_norm=Norm(width=d_i),
-        k_norm=Norm(width=d_i),
-    )
+    indexer = unweighted(d, c.stated("indexer_n_heads"), d_i, keep=c.stated("indexer_budget"))
     gate = Linear(d_in=d, d_out=c.num_attention_heads * c.head_dim, bias=bias)
     return normed(c, bias=bias, inner=gate, indexer=indexer)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Attention, HashedAttention
+from paramcalc.components import HashedAttention
 from paramcalc.config import Config
+from paramcalc.families.attentions import sized
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import labels, unknown_head
 from paramcalc.families.registry import family
@@ -17,7 +18,7 @@ def reformer(c: Config) -> Block:
     c.require(c.is_decoder or c.head != "lm", "is_decoder must be true", "a causal head needs a causal model")
     d, words = c.hidden_size, reformer_words(c)
     h, d_h = c.num_attention_heads, c.attention_head_size
-    local = Attention(width=d, heads=h, kv_heads=h, head_dim=d_h)
+    local = sized(d, h, d_h)
     kinds: dict[str, Component] = {"local": local, "lsh": HashedAttention(width=d, heads=h, head_dim=d_h)}
     layers = [pre_norm(layer_norm(c), kinds[word], mlp(c, c.feed_forward_size)) for word in words]
     return block(

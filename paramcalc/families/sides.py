@@ -6,12 +6,12 @@ Everything here reads a Config and returns components.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from paramcalc.components import Attention
-from paramcalc.components.attention import Kind
 from paramcalc.config import Config
 from paramcalc.dims import named
+from paramcalc.families.attentions import sized
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import classifier, lm_head, unknown_head
 from paramcalc.spec import Block, Category, Component, Conv1d, Embedding, Layers, Linear, Norm, Param, Run, block, stack
@@ -48,31 +48,12 @@ def norm_of(c: Config, form: Form) -> Norm:
     return Norm(width=c.hidden_size, bias=True, category=form.norms)
 
 
-def attention(
-    c: Config,
-    role: str,
-    form: Form,
-    *,
-    source: Kind = "self",
-    kv_width: int | None = None,
-    inner: Component | None = None,
-) -> Attention:
+def attention(c: Config, role: str, form: Form, **options: Any) -> Attention:
     """Multi-head attention whose heads cut the width into equal parts."""
     d, (_, heads, _) = c.hidden_size, sizes_of(c, role)
     c.require(d % heads == 0, f"{c.key('hidden_size')} ({d}) is not divisible by the {role}'s heads ({heads})")
-    return Attention(
-        width=d,
-        heads=heads,
-        kv_heads=heads,
-        head_dim=named("d_h", d // heads, origin="d / h"),
-        q_bias=form.bias,
-        k_bias=form.bias and form.key_bias,
-        v_bias=form.bias,
-        out_bias=form.bias,
-        source=source,
-        kv_width=kv_width,
-        inner=inner,
-    )
+    d_h = named("d_h", d // heads, origin="d / h")
+    return sized(d, heads, d_h, bias=form.bias, k_bias=form.bias and form.key_bias, **options)
 
 
 def layer(

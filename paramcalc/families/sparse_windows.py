@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Attention, Indexer
+from paramcalc.components import Attention
 from paramcalc.config import Config
-from paramcalc.families.attentions import gqa, head_dim, normed, sliding
+from paramcalc.families.attentions import gqa, head_dim, normed, sized, sliding
 from paramcalc.families.feedforward import glu, moe
+from paramcalc.families.latent_parts import unweighted
 from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, every, first_dense, full_every, kinds, mlp_words
 from paramcalc.families.registry import family
@@ -81,24 +82,13 @@ def laguna(c: Config) -> Block:
 
 def laguna_attention(c: Config, heads: int, window: int | None) -> Attention:
     """Attention of `heads` query heads with a gate: one value per head (true, "per-head"), or per channel."""
-    h, d_h, kv, bias = heads, c.head_dim, c.num_key_value_heads, c.attention_bias
+    h, d_h, kv = heads, c.head_dim, c.num_key_value_heads
     gating = c.raw("gating")
     c.require(gating is None or isinstance(gating, bool | str), f"gating must be true, false or a word, not {gating!r}")
     c.require(h % kv == 0, f"a layer's {h} heads do not share num_key_value_heads ({kv}) in equal groups")
-    return Attention(
-        width=c.hidden_size,
-        heads=h,
-        kv_heads=kv,
-        head_dim=d_h,
-        q_bias=bias,
-        k_bias=bias,
-        v_bias=bias,
-        out_bias=bias,
-        q_norm=Norm(width=d_h),
-        k_norm=Norm(width=d_h),
-        window=window,
-        inner=Linear(d_in=c.hidden_size, d_out=h if gating in (None, True, "per-head") else h * d_h),
-    )
+    gate = Linear(d_in=c.hidden_size, d_out=h if gating in (None, True, "per-head") else h * d_h)
+    options = dict(kv_heads=kv, bias=c.attention_bias, qk_norm=Norm(width=d_h), window=window, inner=gate)
+    return sized(c.hidden_size, h, d_h, **options)
 
 
 @family("mimo_v2_flash")
@@ -130,18 +120,9 @@ def mimo_v2_flash(c: Config) -> Block:
 def minimax_m3_text(c: Config) -> Block:
     """Normed queries and keys, in some layers an indexer that picks blocks; experts (MiniMaxM3VLForCausalLM)."""
     # The original file's section, whose fields take precedence over the flat ones.
-    legacy, d = c.section("sparse_attention_config"), c.hidden_size
-    d_i = legacy.sparse_index_dim or c.index_head_dim
-    indexer = Indexer(
-        width=d,
-        query_width=d,
-        heads=legacy.sparse_num_index_heads or c.index_n_heads,
-        head_dim=d_i,
-        keep=legacy.sparse_topk_blocks or c.index_topk_blocks,
-        weighted=False,
-        q_norm=Norm(width=d_i),
-        k_norm=Norm(width=d_i),
-    )
+    legacy = c.section("sparse_attention_config")
+    heads, keep = legacy.sparse_num_index_heads or c.index_n_heads, legacy.sparse_topk_blocks or c.index_topk_blocks
+    indexer = unweighted(c.hidden_size, heads, legacy.sparse_index_dim or c.index_head_dim, keep=keep)
     attn = {FULL: normed(c), INDEXED: normed(c, indexer=indexer)}
     experts = moe(c, c.intermediate_size, experts=c.num_experts, shared=c.shared_intermediate_size, correction=True)
     flags, moe_flags = legacy.raw("sparse_attention_freq"), c.per_layer("moe_layer_freq")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from paramcalc.components import Attention, Mlp, Moe
-from paramcalc.components.attention import Kind
 from paramcalc.config import Config
+from paramcalc.families.attentions import sized
 from paramcalc.families.heads import classifier, lm_head, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import rms
@@ -39,18 +40,12 @@ def longt5(c: Config) -> Block:
     def stack_of(role: str, depth: int) -> Stack:
         if role == "decoder":
             return first_and_rest(layer(c, role, buckets=buckets(c)), layer(c, role), depth, role)
+        beside: dict[str, Component] = {"global_norm": rms(c)}
+        bias = {"global_bias": Param(shape=(buckets(c), c.num_attention_heads), category="attention")}
+        first, rest = (beside | bias, beside) if kind == "transient-global" else ({}, {})
         window = 2 * c.local_radius + 1
-        beside: dict[str, Component] = {}
-        first: dict[str, Component] = {}
-        if kind == "transient-global":
-            beside = {"global_norm": rms(c)}
-            first = {"global_bias": Param(shape=(buckets(c), c.num_attention_heads), category="attention")}
-        return first_and_rest(
-            layer(c, role, buckets=buckets(c), window=window, beside=beside | first),
-            layer(c, role, window=window, beside=beside),
-            depth,
-            role,
-        )
+        biased = layer(c, role, buckets=buckets(c), window=window, beside=first)
+        return first_and_rest(biased, layer(c, role, window=window, beside=rest), depth, role)
 
     return model(c, stack_of)
 
@@ -61,21 +56,9 @@ def switch_transformers(c: Config) -> Block:
 
     def stack_of(role: str, depth: int) -> Stack:
         plain = Mlp(width=c.hidden_size, hidden=c.d_ff, gated=False)
-        bank = Moe(
-            width=c.hidden_size,
-            expert=plain,
-            experts=c.num_experts,
-            top_k=1,
-            router_bias=c.router_bias,
-        )
-        sparse = switch_layers(c, role, depth)
-        return stack(
-            role,
-            [
-                layer(c, role, buckets=buckets(c) if i == 0 else 0, ffn=bank if has else plain)
-                for i, has in enumerate(sparse)
-            ],
-        )
+        bank = Moe(width=c.hidden_size, expert=plain, experts=c.num_experts, top_k=1, router_bias=c.router_bias)
+        ffns = [bank if has else plain for has in switch_layers(c, role, depth)]
+        return stack(role, [layer(c, role, buckets=0 if i else buckets(c), ffn=ffn) for i, ffn in enumerate(ffns)])
 
     return model(c, stack_of)
 
@@ -158,7 +141,7 @@ def layer(
     return block(
         attn_norm=rms(c),
         **(beside or {}),
-        attn=attention(c, buckets=buckets, window=window),
+        attn=attention(c, position_buckets=buckets, window=window),
         **cross,
         ffn_norm=rms(c),
         ffn=feed_forward(c) if ffn is None else ffn,
@@ -171,15 +154,6 @@ def feed_forward(c: Config) -> Mlp:
     return Mlp(width=c.hidden_size, hidden=c.d_ff, gated=gated)
 
 
-def attention(c: Config, *, buckets: int = 0, window: int | None = None, source: Kind = "self") -> Attention:
+def attention(c: Config, **options: Any) -> Attention:
     """Multi-head attention with heads of d_kv channels, without biases."""
-    h = c.num_attention_heads
-    return Attention(
-        width=c.hidden_size,
-        heads=h,
-        kv_heads=h,
-        head_dim=c.head_dim,
-        position_buckets=buckets,
-        window=window,
-        source=source,
-    )
+    return sized(c.hidden_size, c.num_attention_heads, c.head_dim, **options)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Attention, Mlp
+from paramcalc.components import Mlp
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.attentions import biased
+from paramcalc.families.attentions import sized
 from paramcalc.families.encoding import CLASSIFIED, embeddings, encoder
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import discriminator, encoder_heads, lm_head, masked_lm_head
@@ -38,17 +38,8 @@ def mobilebert_layer(c: Config) -> Block:
     width = c.true_hidden_size or (narrow if c.use_bottleneck else d)
     h, norm = c.num_attention_heads, Norm(width=width, bias=True)
     d_h = named("d_h", width // h, origin="width / h")
-    attn = biased(
-        Attention(
-            width=width,
-            heads=h,
-            kv_heads=h,
-            head_dim=d_h,
-            value_in=width if c.use_bottleneck_attention else d,
-            out_in=width,
-            out_width=width,
-        )
-    )
+    value_in = width if c.use_bottleneck_attention else d
+    attn = sized(width, h, d_h, bias=True, value_in=value_in, out_in=width, out_width=width)
     ffn = Mlp(width=width, hidden=c.intermediate_size, gated=False, bias=True)
     ffns = {f"ffn_{i}": block(ffn=ffn, norm=norm) for i in range(c.num_feedforward_networks)}
     if not c.use_bottleneck:
@@ -96,7 +87,5 @@ def funnel_layer(c: Config) -> Block:
         segment_bias=bias,
         segments=Param(shape=(2, h, d_h)),
     )
-    attn = Attention(
-        width=d, heads=h, kv_heads=h, head_dim=d_h, k_bias=True, v_bias=True, out_bias=True, inner=relative
-    )
+    attn = sized(d, h, d_h, bias=True, q_bias=False, inner=relative)
     return block(attn=attn, attn_norm=layer_norm(c), ffn=mlp(c, c.d_inner), ffn_norm=layer_norm(c))

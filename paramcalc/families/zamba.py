@@ -5,7 +5,7 @@ from __future__ import annotations
 from paramcalc.components import Adapters, Attention, Mamba2, Mlp, Reused
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.attentions import kv_heads
+from paramcalc.families.attentions import kv_heads, sized
 from paramcalc.families.feedforward import glu
 from paramcalc.families.mixers import mamba
 from paramcalc.families.patterns import LINEAR, mixers
@@ -35,14 +35,8 @@ def zamba_layers(c: Config, words: list[str], mixer: Component, shared: list[Blo
 
 def zamba_attention(c: Config, width: int, head_dim: int, inner: Component | None = None) -> Attention:
     """Attention over the hidden state and the embedding side by side, of which only d channels come out."""
-    return Attention(
-        width=width,
-        out_width=c.hidden_size,
-        heads=c.num_attention_heads,
-        kv_heads=kv_heads(c),
-        head_dim=head_dim,
-        inner=inner,
-    )
+    d, h = c.hidden_size, c.num_attention_heads
+    return sized(width, h, head_dim, kv_heads=kv_heads(c), out_width=d, inner=inner)
 
 
 @family("zamba")
