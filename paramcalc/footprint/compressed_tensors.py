@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from paramcalc.footprint import formats_known as known
+from paramcalc.footprint import formats_floats as floats
+from paramcalc.footprint import formats_integers as integers
 from paramcalc.footprint.formats import LAYERS, TOWERS, Extra, Format
 from paramcalc.footprint.quantization import Rule, Scheme
 
@@ -49,29 +50,29 @@ def _weights(group: Stated, layout: str) -> tuple[Format | None, list[str]]:
     size = size if strategy == "group" and size and size > 0 else None
     if "pack" in layout:
         index = str(weights.get("actorder")).lower() in ("group", "true")
-        return known.integers(bits, size, zeros=weights.get("symmetric") is False, index=index), []
+        return integers.grouped(bits, size, zeros=weights.get("symmetric") is False, index=index), []
     if bits == 8 and size is None:
         scale = Extra("weight_scale", "tensor" if strategy == "tensor" else "output", 16)
         extras = [scale, Extra("input_scale", "tensor", 16)] if static else [scale]
         extras += [Extra("weight_zero_point", scale.per, 8)] if weights.get("symmetric") is False else []
-        return known.W8A8._replace(extras=tuple(extras)), []
-    guess = known.integers(bits, size)._replace(exact=False)
+        return integers.W8A8._replace(extras=tuple(extras)), []
+    guess = integers.grouped(bits, size)._replace(exact=False)
     return guess, [f"compressed-tensors {layout}: the layout is not known to the byte; bytes are an estimate"]
 
 
 def _floats(bits: int, strategy: str, size: int | None, weights: Stated, static: bool) -> Format:
     if bits == 4:
         if size == 32:
-            return known.MXFP4._replace(reach=LAYERS)
-        return known.nvfp4(static=static)
+            return floats.MXFP4._replace(reach=LAYERS)
+        return floats.nvfp4(static=static)
     if strategy == "block":
         block = weights.get("block_structure") or [128, 128]
-        return known.fp8_block(int(block[0]), static=static, bits=16)
+        return floats.fp8_block(int(block[0]), static=static, bits=16)
     if strategy == "channel":
-        return known.fp8_channel(static=static)
+        return floats.fp8_channel(static=static)
     if strategy == "group" and size == 32:
-        return known.MXFP8
-    tensor = known.fp8_tensor(static=static)
+        return floats.MXFP8
+    tensor = floats.fp8_tensor(static=static)
     return tensor._replace(extras=tuple(extra._replace(bits=16) for extra in tensor.extras))
 
 
@@ -85,16 +86,16 @@ def _cache_dtype(stated: Any) -> str | None:
 # -- ModelOpt ----------------------------------------------------------------------------------------------------------
 
 ALGORITHMS: dict[str, Format] = {
-    "FP8": known.fp8_tensor(static=True),
-    "FP8_PB_WO": known.fp8_block(),
-    "FP8_PER_CHANNEL_PER_TOKEN": known.fp8_channel(bits=32),
-    "NVFP4": known.nvfp4(static=True),
-    "W4A16_NVFP4": known.nvfp4(),
-    "NVFP4_AWQ": known.nvfp4(static=True),
-    "MXFP4": known.MXFP4._replace(reach=LAYERS),
-    "MXFP8": known.MXFP8,
-    "W4A16_AWQ": known.integers(4, 128)._replace(name="modelopt-int4-g128"),
-    "W4A8_AWQ": known.integers(4, 128)._replace(name="modelopt-int4-g128"),
+    "FP8": floats.fp8_tensor(static=True),
+    "FP8_PB_WO": floats.fp8_block(),
+    "FP8_PER_CHANNEL_PER_TOKEN": floats.fp8_channel(bits=32),
+    "NVFP4": floats.nvfp4(static=True),
+    "W4A16_NVFP4": floats.nvfp4(),
+    "NVFP4_AWQ": floats.nvfp4(static=True),
+    "MXFP4": floats.MXFP4._replace(reach=LAYERS),
+    "MXFP8": floats.MXFP8,
+    "W4A16_AWQ": integers.grouped(4, 128)._replace(name="modelopt-int4-g128"),
+    "W4A8_AWQ": integers.grouped(4, 128)._replace(name="modelopt-int4-g128"),
 }
 SMOOTHED = ("NVFP4_AWQ", "W4A16_AWQ", "W4A8_AWQ")  # with a 16-bit scale for each input beside the weights
 CACHES = {"FP8": "float8_e4m3fn", "INT8": "int8"}
@@ -131,7 +132,7 @@ def _algorithm(name: str, size: Any, doubts: list[str]) -> Format | None:
         doubts.append(f"modelopt: quant_algo {name} is not known; its weights are counted unquantised")
         return None
     if name.startswith("W4A") and "NVFP4" not in name:
-        form = known.integers(4, int(size or 128))._replace(name=f"modelopt-int4-g{size or 128}", records=(), word=0)
+        form = integers.grouped(4, int(size or 128))._replace(name=f"modelopt-int4-g{size or 128}", records=(), word=0)
     if name in SMOOTHED:
         form = form._replace(extras=(*form.extras, Extra("pre_quant_scale", "input", 16)))
     return form

@@ -5,25 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from paramcalc.dtypes import Dtype
-from paramcalc.footprint import formats_known as known
+from paramcalc.footprint import formats_floats as floats
+from paramcalc.footprint import formats_integers as integers
+from paramcalc.footprint import quantization_estimates as estimates
 from paramcalc.footprint.compressed_tensors import compressed_tensors, modelopt
-from paramcalc.footprint.formats import EXPERTS, LAYERS, MLX, WITH_HEAD, Extra, Format
+from paramcalc.footprint.formats import EXPERTS, LAYERS, MLX, WITH_HEAD, Format
 from paramcalc.footprint.quantization import Rule, Scheme
-
-Stated = Mapping[str, Any]
-# transformers converts every torch.nn.Linear but the output head; a projection of MTP modules is none of its class.
-LINEARS = LAYERS.also("vision", "projector")
-LEFT_OUT = (
-    "modules_to_not_convert",
-    "ignored_layers",
-    "ignore",
-    "exclude",
-    "exclude_modules",
-    "llm_int8_skip_modules",
-    "skip_modules",
-    "linear_weights_not_to_quantize",
-)
+from paramcalc.footprint.quantization_fields import LINEARS, Stated, left_out, unknown, whole
 
 
 def read(stated: Stated) -> Scheme:
@@ -50,33 +38,6 @@ def _unnamed(stated: Stated) -> str:
     return "unnamed"
 
 
-def left_out(stated: Stated) -> tuple[Rule, ...]:
-    """The modules that stay as they are, under whichever key the method has for them."""
-    return tuple(Rule(str(text)) for key in LEFT_OUT for text in stated.get(key) or ())
-
-
-def whole(value: Any) -> int | None:
-    """The size of a group; -1, 0 or nothing is a whole row."""
-    size = -1 if value is None else int(value)
-    return size if size > 0 else None
-
-
-def estimated(form: Format, method: str) -> Scheme:
-    """A scheme whose bytes come near and are not to be taken for more."""
-    doubt = f"{method}: the layout is not known to the byte; bytes of {form.name} are an estimate"
-    return Scheme(method, form._replace(exact=False), LINEARS, doubts=(doubt,))
-
-
-def unknown(stated: Stated, method: str) -> Scheme:
-    """Any other method: its bits and groups with a 16-bit scale, or no better idea than 16 bits."""
-    bits = stated.get("bits") or stated.get("nbits") or stated.get("num_bits") or stated.get("w_bit")
-    if isinstance(bits, int) and bits in known.BITS:
-        guess = known.integers(bits, whole(stated.get("group_size")))
-        return estimated(guess, f"quant_method {method!r}")._replace(rules=left_out(stated))
-    doubt = f"quant_method {method!r} is not known: bytes are those of the unquantised weights, which is too many"
-    return Scheme(method, None, doubts=(doubt,))
-
-
 # -- integers ----------------------------------------------------------------------------------------------------------
 
 
@@ -88,7 +49,7 @@ def gptq(stated: Stated) -> Scheme:
 
     def layer(changed: Stated) -> Format:
         own = {"bits": bits, "group_size": size} | dict(changed)
-        return known.gptq(int(own["bits"]), whole(own["group_size"]), zero_bias=old)
+        return integers.gptq(int(own["bits"]), whole(own["group_size"]), zero_bias=old)
 
     rules = [_dynamic(text, changed, layer) for text, changed in (stated.get("dynamic") or {}).items()]
     inside = stated.get("modules_in_block_to_quantize")
@@ -109,14 +70,14 @@ def awq(stated: Stated) -> Scheme:
     """AutoAWQ: w_bit or bits, q_group_size or group_size."""
     bits = int(stated.get("bits") or stated.get("w_bit") or 4)
     size = whole(stated.get("group_size", stated.get("q_group_size", 128)))
-    return Scheme("awq", known.awq(bits, size), LAYERS, left_out(stated))
+    return Scheme("awq", integers.awq(bits, size), LAYERS, left_out(stated))
 
 
 def auto_round(stated: Stated) -> Scheme:
     """Intel's AutoRound packs as GPTQ or AWQ does; `extra_config` has other bits for single modules."""
     packing = str(stated.get("packing_format", "auto_round:auto_gptq")).lower()
     usual = {"bits": stated.get("bits", 4), "group_size": stated.get("group_size", 128)}
-    build = known.awq if "awq" in packing else known.gptq
+    build = integers.awq if "awq" in packing else integers.gptq
 
     def layer(own: Stated) -> Format | None:
         merged = usual | {key: own[key] for key in usual if key in own}
@@ -132,9 +93,14 @@ def mlx(stated: Stated) -> Scheme:
     def layer(own: Stated) -> Format:
         mode = str(own.get("mode", stated.get("mode", "affine")))
         if mode == "affine":
-            return known.mlx(int(own.get("bits", 4)), int(own.get("group_size", 64)))
-        floats = {"mxfp4": known.MXFP4, "nvfp4": known.nvfp4()._replace(extras=(known.nvfp4().extras[0],))}
-        return (floats | {"mxfp8": known.MXFP8})[mode]._replace(reach=MLX)
+            return integers.mlx(int(own.get("bits", 4)), int(own.get("group_size", 64)))
+        single = floats.nvfp4()
+        modes = {
+            "mxfp4": floats.MXFP4,
+            "mxfp8": floats.MXFP8,
+            "nvfp4": single._replace(extras=single.extras[:1]),
+        }
+        return modes[mode]._replace(reach=MLX)
 
     usual = {key: stated[key] for key in ("bits", "group_size", "mode") if key in stated}
     rules = [
@@ -153,7 +119,7 @@ def hqq(stated: Stated) -> Scheme:
 
     def layer(own: Stated) -> Format:
         params = own.get("weight_quant_params") or own
-        return known.hqq(int(params.get("nbits", 4)), whole(params.get("group_size", 64)) or 64)
+        return integers.hqq(int(params.get("nbits", 4)), whole(params.get("group_size", 64)) or 64)
 
     skipped = left_out(stated)
     if "weight_quant_params" in config or "nbits" in config:
@@ -165,7 +131,7 @@ def hqq(stated: Stated) -> Scheme:
 def quanto(stated: Stated) -> Scheme:
     """Quanto: `weights` is int8, int4, int2 or float8."""
     weights = str(stated.get("weights", "int8"))
-    form = known.fp8_channel() if "float8" in weights else known.quanto(int(weights.removeprefix("int")))
+    form = floats.fp8_channel() if "float8" in weights else integers.quanto(int(weights.removeprefix("int")))
     return Scheme("quanto", form, LINEARS, left_out(stated))
 
 
@@ -176,12 +142,12 @@ def torchao(stated: Stated) -> Scheme:
     name = str(kind.get("_type", kind) if isinstance(kind, Mapping) else kind).lower().replace("_", "")
     fields = kind.get("_data", {}) if isinstance(kind, Mapping) else stated.get("quant_type_kwargs") or {}
     if "int4weightonly" in name:
-        form = known.torchao_int4(int(fields.get("group_size", 128)))
+        form = integers.torchao_int4(int(fields.get("group_size", 128)))
     elif "float8" in name:
         per_row = "PerRow" in str(fields.get("granularity", ""))
-        form = known.fp8_channel(bits=32) if per_row or "weightonly" in name else known.fp8_tensor()
+        form = floats.fp8_channel(bits=32) if per_row or "weightonly" in name else floats.fp8_tensor()
     elif "int8weightonly" in name or "int8dynamicactivationint8" in name:
-        form = known.quanto(8)._replace(name="torchao-int8")
+        form = integers.quanto(8)._replace(name="torchao-int8")
     else:
         return unknown(stated, f"torchao {name}")
     return Scheme("torchao", form, LINEARS, left_out(stated))
@@ -192,9 +158,9 @@ def bitsandbytes(stated: Stated) -> Scheme:
     skipped = stated.get("llm_int8_skip_modules")
     reach = LINEARS if skipped is None else LINEARS.also("head")  # a list of one's own replaces the usual exception
     if stated.get("load_in_8bit") or stated.get("_load_in_8bit"):
-        return Scheme("bitsandbytes", known.INT8, reach, left_out(stated))
+        return Scheme("bitsandbytes", integers.INT8, reach, left_out(stated))
     double = bool(stated.get("bnb_4bit_use_double_quant"))
-    form = known.bnb4(str(stated.get("bnb_4bit_quant_type", "fp4")), double=double)
+    form = integers.bnb4(str(stated.get("bnb_4bit_quant_type", "fp4")), double=double)
     return Scheme("bitsandbytes", form, reach, left_out(stated))
 
 
@@ -208,24 +174,24 @@ def fp8(stated: Stated) -> Scheme:
     """
     block, static = stated.get("weight_block_size"), stated.get("activation_scheme") == "static"
     bits = 8 if stated.get("scale_fmt") == "ue8m0" and stated.get("expert_dtype") == "fp4" else 32
-    form = known.fp8_block(int(block[0]), static=static, bits=bits) if block else known.fp8_tensor(static=static)
-    experts = (Rule("experts", known.MXFP4),) if stated.get("expert_dtype") == "fp4" else ()
+    form = floats.fp8_block(int(block[0]), static=static, bits=bits) if block else floats.fp8_tensor(static=static)
+    experts = (Rule("experts", floats.MXFP4),) if stated.get("expert_dtype") == "fp4" else ()
     return Scheme("fp8", form, LINEARS, (*left_out(stated), *experts))
 
 
 def mxfp4(stated: Stated) -> Scheme:
     """gpt-oss: the experts' matrices, each 32 inputs with an exponent."""
-    return Scheme("mxfp4", known.MXFP4, EXPERTS, left_out(stated))
+    return Scheme("mxfp4", floats.MXFP4, EXPERTS, left_out(stated))
 
 
 def fbgemm_fp8(stated: Stated) -> Scheme:
     """FBGEMM (Llama 3.1 405B): a float32 scale for each output."""
-    return Scheme("fbgemm-fp8", known.FBGEMM, LINEARS, left_out(stated))
+    return Scheme("fbgemm-fp8", floats.FBGEMM, LINEARS, left_out(stated))
 
 
 def eetq(stated: Stated) -> Scheme:
     """EETQ: 8 bits, a 16-bit scale for each output."""
-    return Scheme("eetq", known.EETQ, LINEARS, left_out(stated))
+    return Scheme("eetq", integers.EETQ, LINEARS, left_out(stated))
 
 
 def on_the_fly(form: Format) -> Callable[[Stated], Scheme]:
@@ -236,12 +202,12 @@ def on_the_fly(form: Format) -> Callable[[Stated], Scheme]:
 def bitnet(stated: Stated) -> Scheme:
     """BitNet: two bits, packed when the file was written (`offline`) and in 16 bits before."""
     online = stated.get("linear_class") == "autobitlinear" and stated.get("quantization_mode") == "online"
-    return Scheme("bitnet", None if online else known.BITNET, LINEARS, left_out(stated))
+    return Scheme("bitnet", None if online else integers.BITNET, LINEARS, left_out(stated))
 
 
 def metal(stated: Stated) -> Scheme:
     """Metal's kernels: MLX's layout, for linear layers."""
-    form = known.mlx(int(stated.get("bits", 4)), int(stated.get("group_size", 64)))
+    form = integers.mlx(int(stated.get("bits", 4)), int(stated.get("group_size", 64)))
     return Scheme("metal", form, LINEARS, left_out(stated))
 
 
@@ -256,10 +222,10 @@ def quark(stated: Stated) -> Scheme:
         scale = str(weight.get("qscheme", "per_tensor"))
         static = bool(config.get("input_tensors")) and not config["input_tensors"].get("is_dynamic")
         if kind == "fp8_e4m3":
-            return known.fp8_tensor(static=static) if scale == "per_tensor" else known.fp8_channel(bits=32)
+            return floats.fp8_tensor(static=static) if scale == "per_tensor" else floats.fp8_channel(bits=32)
         if kind == "fp4":
-            return known.MXFP4
-        return known.awq(int(kind.removeprefix("u").removeprefix("int")), size)
+            return floats.MXFP4
+        return integers.awq(int(kind.removeprefix("u").removeprefix("int")), size)
 
     usual = layer(stated.get("global_quant_config") or {})
     others = (stated.get("layer_quant_config") or {}).items()
@@ -267,82 +233,6 @@ def quark(stated: Stated) -> Scheme:
     exact_kinds = usual is None or usual.name.startswith(("fp8", "mxfp4"))
     doubts = () if exact_kinds else (f"quark: the layout of {usual.name} is not known to the byte",)  # type: ignore[union-attr]
     return Scheme("quark", usual, LINEARS, (*left_out(stated), *rules), doubts)
-
-
-# -- codebooks and averages ------------------------------------------------------------------------------------------
-
-
-def aqlm(stated: Stated) -> Scheme:
-    """AQLM (2401.06118): codes into codebooks, and an fp16 scale for each output."""
-    inputs, outputs = int(stated.get("in_group_size", 8)), int(stated.get("out_group_size", 1))
-    books, bits = int(stated.get("num_codebooks", 1)), int(stated.get("nbits_per_codebook", 16))
-    form = Format(
-        f"aqlm-{books}x{bits}",
-        Dtype("codes", inputs * outputs, books * (1 if bits <= 8 else 2)),
-        (
-            Extra("codebooks", "tensor", books * 2**bits * inputs * outputs * 16),
-            Extra("scales", "output", 16 // outputs),
-        ),
-        rows=outputs,
-        columns=inputs,
-        summary=f"{books} codes of {bits} bits for each {inputs * outputs} values",
-        source="aqlm: inference.py, 2401.06118",
-    )
-    return Scheme("aqlm", form, LINEARS, left_out(stated))
-
-
-def exl(stated: Stated) -> Scheme:
-    """ExLlamaV2 and V3: bits on average, others for the head."""
-    method, bits = str(stated.get("quant_method")), str(float(stated.get("bits", 4.0)))
-    head = Rule("lm_head", known.exl2(str(float(stated.get("head_bits", 6))), head=True))
-    form = known.exl2(bits)._replace(name=f"{method}-{bits}bpw")
-    return Scheme(method, form, LAYERS, (head,), (f"{method}: bits are an average; bytes are an estimate",))
-
-
-def vptq(stated: Stated) -> Scheme:
-    """VPTQ (2409.17066): bits of the indices by the length of a vector, the same for all layers as for the first."""
-    layers = stated.get("config_for_layers") or stated.get("shared_layer_config") or {}
-    first: Stated = next(iter(layers.values()), {})
-    length = max((int(n) for n in first.get("vector_lens", ())), default=8)
-    sizes = [int(n) for key in ("num_centroids", "num_res_centroids") for n in first.get(key, ()) if int(n) > 1]
-    bits = sum((n - 1).bit_length() for n in sizes) or 16
-    form = Format(f"vptq-{bits}b-v{length}", Dtype("indices", 8 * length, bits), exact=False)
-    return estimated(form, "vptq")._replace(rules=left_out(stated))
-
-
-def spqr(stated: Stated) -> Scheme:
-    """SpQR (2306.03078): 3 bits, two levels of scales, and outliers whose number a config only hints at."""
-    form = Format("spqr", Dtype("int3", 8, 3), (Extra("scales", "block", 26, 16),), exact=False)
-    return estimated(form, "spqr")._replace(rules=left_out(stated))
-
-
-def higgs(stated: Stated) -> Scheme:
-    """HIGGS (2411.17525): a grid of p values, a 16-bit scale for each group."""
-    bits, size = int(stated.get("bits", 4)), int(stated.get("group_size", 256))
-    return estimated(known.integers(bits, size), "higgs")._replace(rules=left_out(stated))
-
-
-def float4(stated: Stated) -> Scheme:
-    """FP-Quant and Four over Six: NVIDIA's or the open 4-bit floats, with matrices of their own beside them."""
-    method = str(stated.get("quant_method"))
-    kind = str(stated.get("forward_dtype") or stated.get("weight_dtype") or stated.get("dtype") or "nvfp4")
-    if stated.get("store_master_weights") or stated.get("keep_master_weights"):
-        return Scheme(method, None, doubts=(f"{method}: master weights are kept, the quantised ones not counted",))
-    form = known.MXFP4 if kind == "mxfp4" else known.nvfp4()
-    return estimated(form, method)._replace(rules=left_out(stated))
-
-
-def by_bits(stated: Stated) -> Scheme:
-    """Bits and groups as stated, in a layout that is not known to the byte."""
-    bits = int(stated.get("nbits") or stated.get("num_bits") or stated.get("bits") or 4)
-    method = str(stated.get("quant_method"))
-    return estimated(known.integers(bits, whole(stated.get("group_size", 64))), method)._replace(rules=left_out(stated))
-
-
-def gguf(_: Stated) -> Scheme:
-    """The types of a GGUF file stand in the file, not in the config."""
-    doubt = "gguf: the config does not say in which types; bytes are unquantised; --dtype q4_k_m and the like say it"
-    return Scheme("gguf", None, doubts=(doubt,))
 
 
 def _all(reader: Callable[[Stated], Scheme], names: Iterable[str]) -> dict[str, Callable[[Stated], Scheme]]:
@@ -360,21 +250,21 @@ METHODS: dict[str, Callable[[Stated], Scheme]] = {
     "bitsandbytes": bitsandbytes,
     "fp8": fp8,
     "mxfp4": mxfp4,
-    "mxfp8": on_the_fly(known.MXFP8),
-    "nvfp4": on_the_fly(known.nvfp4()),
+    "mxfp8": on_the_fly(floats.MXFP8),
+    "nvfp4": on_the_fly(floats.nvfp4()),
     "fbgemm-fp8": fbgemm_fp8,
     "eetq": eetq,
     "bitnet": bitnet,
     "metal": metal,
     "quark": quark,
-    "aqlm": aqlm,
-    "vptq": vptq,
-    "spqr": spqr,
-    "higgs": higgs,
-    **_all(float4, ("fp-quant", "fouroversix")),
-    **_all(by_bits, ("sinq", "gemma")),
-    **_all(exl, ("exl2", "exl3")),
-    "gguf": gguf,
+    "aqlm": estimates.aqlm,
+    "vptq": estimates.vptq,
+    "spqr": estimates.spqr,
+    "higgs": estimates.higgs,
+    **_all(estimates.float4, ("fp-quant", "fouroversix")),
+    **_all(estimates.by_bits, ("sinq", "gemma")),
+    **_all(estimates.exl, ("exl2", "exl3")),
+    "gguf": estimates.gguf,
     **_all(compressed_tensors, ("compressed-tensors", "sparseml")),
     **_all(modelopt, ("modelopt", "modelopt-fp4", "modelopt-fp8", "modelopt-mixed")),
 }

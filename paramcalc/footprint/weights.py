@@ -11,7 +11,8 @@ from paramcalc.dtypes import DTYPES
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.footprint.formats import ALL, EXPERTS, LAYERS, Format, plain
-from paramcalc.footprint.formats_known import exl2, format_named
+from paramcalc.footprint.formats_integers import exl2
+from paramcalc.footprint.formats_known import format_named
 from paramcalc.footprint.quantization import Placed, Rule, Scheme, place, scheme, unmatched
 from paramcalc.model import Model
 from paramcalc.spec import CATEGORIES, Category, Weight
