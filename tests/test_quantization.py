@@ -12,7 +12,7 @@ import paramcalc
 from paramcalc.footprint.module_names import matches, names_of, pattern
 from paramcalc.footprint.quantization_methods import METHODS
 from paramcalc.footprint.report import MemoryReport
-from paramcalc.spec import Weight
+from paramcalc.spec import Category, Weight
 
 # One layer of the small Llama below: q and o 64 x 64, k and v 32 x 64, gate, up and down 128 x 64.
 SMALL = dict(
@@ -302,7 +302,8 @@ def test_a_rule_that_matches_nothing_is_said() -> None:
 )
 def test_names_that_checkpoints_have(text: str, path: str) -> None:
     one, _ = pattern(text, exact=True)
-    weight = Weight(path, (8, 8), layers=(range(4),), experts=8, kind="matrix")
+    mixer: Category = "recurrent" if "linear_attn" in text else "attention"
+    weight = Weight(path, (8, 8), mixer, layers=(range(4),), experts=8, kind="matrix")
 
     assert matches(one, names_of(weight, 61))
     assert not matches(one, names_of(weight._replace(name="layers.0-3.attn.q_norm.weight"), 61))

@@ -17,46 +17,64 @@ from paramcalc.spec import Weight
 
 NUMBER = "{}"  # stands for the number of a layer or of an expert
 # Words of the modules around a language model, which say nothing about which tensor is meant.
+# Those of encoders and decoders too, where the model has one of the two.
+ROLES = frozenset(("encoder", "decoder"))
 WRAPPERS = frozenset(
     ("model", "language_model", "transformer", "text_model", "backbone", "gpt_neox", "base_model", "thinker", "llm")
 )
 PREFIXES = ("model.", "model.language_model.", "language_model.model.", "")
 USUAL = 3  # words for the modules around one that a regular expression is tried with: the most common come first
-QKV = ("qkv_proj", "qkv", "query_key_value", "c_attn", "W_pack", "Wqkv", "wqkv", "att_proj", "in_proj")
-WORDS: dict[str, tuple[str, ...]] = {
-    "layers": ("layers", "h", "blocks", "block", "layer"),
-    "attn": ("self_attn", "attention", "attn", "self_attention", "linear_attn", "mixer", "mamba", "temporal_block"),
-    "mixer": ("linear_attn", "mixer", "mamba", "self_attn", "temporal_block", "conv", "short_conv"),
-    "mamba": ("mamba", "mixer"),
-    "ffn": ("mlp", "feed_forward", "block_sparse_moe", "ffn", "moe", "mixer"),
-    "moe": ("mlp", "block_sparse_moe", "feed_forward", "moe"),
-    "experts": ("experts", "switch_mlp"),
-    "shared_experts": ("shared_experts", "shared_expert", "shared_mlp"),
-    "shared_gate": ("shared_expert_gate", "shared_experts_gate"),
-    "router": ("gate", "router", "wg"),
-    "q_proj": ("q_proj", "wq", "query", "q", "in_proj_qkv", "in_proj_qkvz", *QKV),
-    "k_proj": ("k_proj", "wk", "key", "k", "in_proj_qkv", "in_proj_qkvz", *QKV),
-    "v_proj": ("v_proj", "wv", "value", "v", "in_proj_qkv", "in_proj_qkvz", *QKV),
-    "o_proj": ("o_proj", "out_proj", "wo", "dense", "proj", "c_proj", "attn_out", "out"),
-    "out_proj": ("out_proj", "o_proj"),
-    "q_a_proj": ("q_a_proj", "fused_qkv_a_proj", "fused_qkv_a_proj_with_mqa", "wq_a"),
-    "q_b_proj": ("q_b_proj", "wq_b"),
-    "kv_a_proj": ("kv_a_proj_with_mqa", "kv_a_proj", "fused_qkv_a_proj", "fused_qkv_a_proj_with_mqa", "wkv_a"),
-    "kv_b_proj": ("kv_b_proj", "wkv_b"),
-    "gate_proj": ("gate_proj", "w1", "gate_up_proj", "wi_0", "in_proj_z", "in_proj_qkvz", "g_proj", "ff_proj"),
-    "inner": ("q_proj", "g_proj", "gate_proj"),
-    "up_proj": ("up_proj", "w3", "gate_up_proj", "fc1", "linear_fc1", "c_fc", "dense_h_to_4h", "fc_in", "wi_1", "wi"),
-    "gate_up_proj": ("gate_up_proj",),
-    "down_proj": ("down_proj", "w2", "fc2", "linear_fc2", "c_proj", "dense_4h_to_h", "fc_out", "ff_out", "wo"),
-    "z_proj": ("in_proj_z", "in_proj_qkvz", "g_proj"),
-    "a_proj": ("in_proj_a", "in_proj_ba", "a_proj"),
-    "b_proj": ("in_proj_b", "in_proj_ba", "b_proj"),
-    "lm_head": ("lm_head", "output", "embed_out", "head"),
-    "embed_tokens": ("embed_tokens", "wte", "word_embeddings", "embed_in", "tok_embeddings", "embeddings"),
-    "vision_tower": ("vision_tower", "vision_model", "visual", "vision_encoder", "vision_backbone", "vit", "vpm"),
-    "projector": ("multi_modal_projector", "embed_vision", "mm_projector", "merger", "connector", "aligner", "mlp1"),
-    "audio_tower": ("audio_tower", "audio_encoder", "speech_encoder", "audio", "embed_audio"),
-    "correction": ("e_score_correction_bias", "correction_bias", "gate"),
+QKV = "qkv_proj qkv query_key_value c_attn W_pack Wqkv wqkv att_proj in_proj in_proj_qkv in_proj_qkvz"
+GATES = "in_proj_z in_proj_qkvz g_proj output_gate"
+SPOKEN = {
+    "layers": "layers h blocks block layer",
+    "attn": "self_attn attention attn self_attention mixer SelfAttention",
+    "recurrent": "linear_attn mamba mixer temporal_block self_attn attn attention",  # an `attn` that is none
+    "cross_attn": "encoder_attn cross_attn EncDecAttention crossattention",
+    "mixer": "linear_attn mixer mamba self_attn temporal_block conv short_conv",
+    "mamba": "mamba mixer",
+    "ffn": "mlp feed_forward block_sparse_moe ffn moe mixer mlp_block DenseReluDense",
+    "moe": "mlp block_sparse_moe feed_forward moe",
+    "experts": "experts switch_mlp",
+    "shared_experts": "shared_experts shared_expert shared_mlp",
+    "shared_gate": "shared_expert_gate shared_experts_gate",
+    "q_proj": f"q_proj wq query q wq_b {QKV}",
+    "k_proj": f"k_proj wk key k {QKV}",
+    "v_proj": f"v_proj wv value v {QKV}",
+    "o_proj": "o_proj out_proj wo dense proj c_proj attn_out out linear_out o projection_layer",
+    "out_proj": "out_proj o_proj",
+    "q_a_proj": "q_a_proj fused_qkv_a_proj fused_qkv_a_proj_with_mqa wq_a",
+    "q_b_proj": "q_b_proj wq_b",
+    "kv_a_proj": "kv_a_proj_with_mqa kv_a_proj fused_qkv_a_proj fused_qkv_a_proj_with_mqa wkv_a",
+    "kv_b_proj": "kv_b_proj wkv_b",
+    "gate_proj": f"gate_proj w1 gate_up_proj wi_0 ff_proj input_linear {GATES}",
+    "inner": f"q_proj gate_proj {GATES}",
+    "up_proj": "up_proj w3 gate_up_proj fc1 linear_fc1 c_fc dense_h_to_4h fc_in wi_1 wi input_linear",
+    "gate_up_proj": "gate_up_proj",
+    "down_proj": "down_proj w2 fc2 linear_fc2 c_proj dense_4h_to_h fc_out ff_out wo output_linear",
+    "z_proj": GATES,
+    "a_proj": "in_proj_a in_proj_ba a_proj",
+    "b_proj": "in_proj_b in_proj_ba b_proj",
+    "x_proj": "x_proj linear_x",
+    "y_proj": "y_proj linear_y",
+    "forget_a_proj": "f_a_proj",
+    "forget_b_proj": "f_b_proj",
+    "output_a_proj": "g_a_proj",
+    "output_b_proj": "g_b_proj",
+    "per_layer_proj": "per_layer_model_projection",
+    "lm_head": "lm_head output embed_out head proj_out",
+    "embed_tokens": "embed_tokens wte word_embeddings embed_in tok_embeddings embeddings",
+    "vision_tower": "vision_tower vision_model visual vision_encoder vision_backbone vit vpm vision",
+    "projector": "multi_modal_projector embed_vision mm_projector merger connector aligner mlp1",
+    "audio_tower": "audio_tower audio_encoder speech_encoder audio embed_audio",
+    "correction": "e_score_correction_bias correction_bias gate",
+}
+WORDS = {part: tuple(words.split()) for part, words in SPOKEN.items()}
+# Two parts of a path that are one module.
+JOINED = {
+    ("router", "gate"): ("gate", "router", "wg", "gate_linear"),
+    ("per_layer", "gate"): ("per_layer_input_gate",),
+    ("per_layer", "proj"): ("per_layer_projection",),
 }
 MTP = {"proj": ("eh_proj", "fc", "proj"), "lm_head": ("shared_head", "lm_head")}
 # A rule about anything in here says that the whole tower is left alone: nobody quantises a part of one.
@@ -81,12 +99,12 @@ def names_of(weight: Weight, depth: int) -> Names:
     path = [part for part in weight.name.split(".")[:-1] if part not in WRAPPERS]
     parts: list[tuple[str, ...]] = []
     for before, part in zip(["", *path], path, strict=False):
-        if part == "gate" and before == "router":
-            continue
-        if part == "expert" or (part[0].isdigit() and before == "layers"):
+        if (before, part) in JOINED:
+            parts[-1] = JOINED[before, part]
+        elif part == "expert" or (part[0].isdigit() and before == "layers"):
             parts.append((NUMBER,))
         else:
-            words = WORDS.get(part, ())
+            words = WORDS.get("recurrent" if part == "attn" and weight.category == "recurrent" else part, ())
             parts.append(words if part in words else (*words, part))
     if path[:1] != ["mtp"]:
         return Names(tuple(parts), weight.layers, weight.experts)
@@ -154,7 +172,10 @@ def matches(one: Pattern, names: Names) -> bool:
     if one.regex is not None:
         layer = names.layers[0].start if names.layers else 0
         return regex_matches(one.regex, names, layer)
-    return bool(one.parts) and any(_parts_match(one, parts) for parts in _variants(names.parts))
+    parts = one.parts
+    if ROLES & set(parts) and not any(ROLES & set(words) for words in names.parts):
+        parts = tuple(part for part in parts if part not in ROLES)
+    return bool(parts) and any(_parts_match(parts, found, exact=one.exact) for found in _variants(names.parts))
 
 
 def regex_matches(regex: re.Pattern[str], names: Names, layer: int) -> bool:
@@ -164,8 +185,11 @@ def regex_matches(regex: re.Pattern[str], names: Names, layer: int) -> bool:
 
 
 def _variants(parts: tuple[tuple[str, ...], ...]) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """With the number of an expert, and without it where all experts are one tensor."""
+    """As it is; without the number of an expert, where all are one tensor; without a module around an FFN's layers."""
     yield parts
+    if WORDS["ffn"] in parts:
+        at = parts.index(WORDS["ffn"])
+        yield parts[:at] + parts[at + 1 :]
     if WORDS["experts"] in parts:
         at = parts.index(WORDS["experts"])
         yield parts[: at + 1] + parts[at + 2 :]
@@ -173,9 +197,8 @@ def _variants(parts: tuple[tuple[str, ...], ...]) -> Iterator[tuple[tuple[str, .
         yield parts[1:]
 
 
-def _parts_match(one: Pattern, parts: tuple[tuple[str, ...], ...]) -> bool:
-    wanted = one.parts
-    if one.exact and "*" not in "".join(wanted):
+def _parts_match(wanted: tuple[str, ...], parts: tuple[tuple[str, ...], ...], *, exact: bool) -> bool:
+    if exact and "*" not in "".join(wanted):
         return len(wanted) == len(parts) and all(map(_word_fits, wanted, parts))
     return any(_begins(wanted, parts[at:]) for at in range(len(parts)))
 
@@ -191,3 +214,8 @@ def _begins(wanted: tuple[str, ...], parts: tuple[tuple[str, ...], ...]) -> bool
 
 def _word_fits(wanted: str, words: tuple[str, ...]) -> bool:
     return wanted in words or ("*" in wanted and any(fnmatchcase(word, wanted) for word in words))
+
+
+def about_towers(text: str) -> bool:
+    """Whether a rule speaks of what sees or hears beside the language model."""
+    return not TOWERS.isdisjoint(re.findall(r"\w+", text))

@@ -10,9 +10,9 @@ from paramcalc.errors import ConfigError
 from paramcalc.footprint.formats import ALL, LAYERS, Format, Reach
 from paramcalc.footprint.module_names import (
     NO_MATRIX,
-    TOWERS,
     Names,
     Pattern,
+    about_towers,
     matches,
     names_of,
     pattern,
@@ -113,7 +113,7 @@ def grouped(rules: Iterable[Rule]) -> list[Group]:
 def place(plan: Scheme, weights: Sequence[Weight]) -> tuple[list[Placed], list[Rule]]:
     """Every tensor with the format that the scheme gives it, and the rules that speak of none."""
     groups = grouped(plan.rules)
-    spared = any(group.rule.format is None and TOWERS & set(group.pattern.parts) for group in groups)
+    spared = any(group.rule.format is None and about_towers(group.rule.text) for group in groups)
     depth = max((r.stop for w in weights if w.category not in ("vision", "projector") for r in w.layers), default=0)
     placed = [one for weight in weights for one in _placed(plan, groups, weight, depth=depth, spared=spared)]
     unused = [group for group in groups if not group.used]
@@ -154,7 +154,7 @@ def _fitting(form: Format | None, weight: Weight) -> Format | None:
 def unmatched(plan: Scheme, unused: Iterable[Rule]) -> Iterator[str]:
     """What is to be said about the rules of a checkpoint's config that speak of no tensor."""
     unused = (rule for rule in unused if rule.category is None)
-    loose = [rule.text for rule in unused if not NO_MATRIX.search(rule.text) and not TOWERS & set(rule.text.split("."))]
+    loose = [rule.text for rule in unused if not NO_MATRIX.search(rule.text) and not about_towers(rule.text)]
     if loose:
         more = f" (and {len(loose) - 3} more)" if len(loose) > 3 else ""
         shown = ", ".join(map(repr, loose[:3]))
