@@ -13,7 +13,7 @@ from paramcalc.families.registry import get, index
 from paramcalc.footprint.fit_report import DeviceInfo, FitReport
 from paramcalc.footprint.report import MemoryReport
 from paramcalc.loading import build
-from paramcalc.report import CountReport, Explanation, FamilyField, FamilyInfo, PresetInfo, Report
+from paramcalc.report import CountReport, DtypeInfo, Explanation, FamilyField, FamilyInfo, PresetInfo, Report
 
 OWN = "transformer"
 
@@ -93,6 +93,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         "explain": Explanation,
         "presets": PresetInfo,
         "families": FamilyInfo,
+        "dtypes": DtypeInfo,
     }
     found = {name: report.model_json_schema(mode="serialization") for name, report in reports.items()}
     return found | {"model": _model_schema()}

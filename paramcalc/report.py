@@ -139,3 +139,15 @@ class FamilyInfo(Report):
     goldens: int = Field(description="configs whose counts by the reference are tests")
     verified_by: str
     fields: tuple[FamilyField, ...] = ()
+
+
+class DtypeInfo(Report):
+    """A format that weights or caches can have."""
+
+    name: str
+    bits: str = Field(description="bits of one value with its scales, in a 4096 x 4096 matrix")
+    layout: str
+    leaves: str = Field(description="what it leaves as it is, where nothing else is said")
+    use: Literal["weights", "cache", "both"]
+    exact: bool = Field(description="false: bytes are an estimate")
+    source: str

@@ -5,9 +5,12 @@ The matrix is 4096 x 4096, 16,777,216 values: 8,388,608 bytes in 4 bits, with 13
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import paramcalc
+from paramcalc.cli import main
 from paramcalc.dtypes import dtype
 from paramcalc.footprint.formats import bits_per_weight
 from paramcalc.footprint.formats_known import format_named, listed
@@ -56,10 +59,18 @@ def test_bytes_of_a_matrix(name: str, size: int) -> None:
 
 @pytest.mark.parametrize(
     ("name", "bits"),
-    [("w4a16-g128", 4.125), ("nf4", 4.5), ("nf4-dq", 4.127), ("mxfp4", 4.25), ("nvfp4", 4.5), ("mlx-int4-g64", 4.5)],
+    [
+        ("w4a16-g128", "4.125"),
+        ("awq-int4-g128", "4.1562"),
+        ("nf4", "4.5"),
+        ("nf4-dq", "4.127"),
+        ("mxfp4", "4.25"),
+        ("nvfp4", "4.5"),
+        ("mlx-int4-g64", "4.5"),
+    ],
 )
-def test_four_bits_are_not_four(name: str, bits: float) -> None:
-    assert round(bits_per_weight(format_named(name)), 3) == bits
+def test_four_bits_are_not_four(name: str, bits: str) -> None:
+    assert str(bits_per_weight(format_named(name))) == bits
 
 
 def test_sides_that_do_not_divide_are_rounded_up() -> None:
@@ -200,3 +211,36 @@ def test_corrections_of_routers_are_stored_in_float32() -> None:
     share = memory("deepseek-v3").weights.by_format["float32"]
 
     assert share.model_dump() == dict(tensors=58, parameters=0, bytes=58 * 256 * 4)
+
+
+# -- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_formats_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dtypes", "--json"]) == 0
+    found = {info["name"]: info for info in json.loads(capsys.readouterr().out)}
+    assert main(["dtypes", "GPTQ-int4-g32", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+
+    assert found["nf4-dq"]["bits"] == "4.127"
+    assert found["q8_0"]["use"] == "cache"
+    assert found["mxfp4"]["leaves"] == "all but experts"
+    assert not found["exl2-4.65bpw"]["exact"]
+    assert (shown["name"], shown["bits"]) == ("gptq-int4-g32", "4.6328")  # 4 + 20 / 32, and 32 / 4096 for the index
+
+
+def test_a_row_for_each_format(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dtypes", "--format", "csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+
+    assert lines[0] == "name,bits,layout,leaves,use,source"
+    assert any(line.startswith("exl2-4.65bpw,about 4.65,") for line in lines)
+    assert main(["dtypes"]) == 0
+    assert "nvfp4" in capsys.readouterr().out
+
+
+def test_an_unknown_format_is_refused_with_the_choices(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dtypes", "zzzzzz"]) == 2
+    assert "nf4, nf4-dq" in capsys.readouterr().err
+    assert main(["memory", "llama3-8b", "--dtype", "nf5"]) == 2
+    assert "did you mean 'nf4'" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from math import prod
 from typing import Literal, NamedTuple, get_args
 
@@ -126,6 +127,7 @@ def plain(kind: Dtype) -> Format:
     )
 
 
-def bits_per_weight(form: Format, shape: Sequence[int] = (4096, 4096)) -> float:
-    """Bits of one value with its share of what stands beside it, in a matrix of this shape."""
-    return 8 * form.bytes(shape) / prod(map(int, shape))
+def bits_per_weight(form: Format, shape: Sequence[int] = (4096, 4096)) -> Decimal:
+    """Bits of one value with its share of what stands beside it, in a matrix of this shape, to four decimals."""
+    bits = Decimal(8 * form.bytes(shape)) / prod(map(int, shape))
+    return bits.quantize(Decimal("0.0001")).normalize()

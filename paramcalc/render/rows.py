@@ -8,7 +8,7 @@ from paramcalc.errors import printable
 from paramcalc.render.text import Row
 
 if TYPE_CHECKING:
-    from paramcalc.report import CountReport, Explanation, FamilyInfo, PresetInfo
+    from paramcalc.report import CountReport, DtypeInfo, Explanation, FamilyInfo, PresetInfo
 
 
 def count_row(report: CountReport) -> Row:
@@ -66,4 +66,16 @@ def family_row(info: FamilyInfo) -> Row:
         "mixers": info.mixers,
         "goldens": info.goldens,
         "verified_by": info.verified_by,
+    }
+
+
+def dtype_row(info: DtypeInfo) -> Row:
+    """A format with its bits, its layout and what it leaves as it is."""
+    return {
+        "name": info.name,
+        "bits": info.bits if info.exact else f"about {info.bits}",
+        "layout": info.layout,
+        "leaves": info.leaves,
+        "use": info.use,
+        "source": info.source,
     }

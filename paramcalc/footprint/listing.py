@@ -1,0 +1,56 @@
+"""The formats as a list for people: bits, layout, what each leaves as it is, and where that comes from."""
+
+from __future__ import annotations
+
+from paramcalc.dtypes import BLOCKS, Dtype
+from paramcalc.footprint.formats import ALL, EXPERTS, LAYERS, MLX, WITH_HEAD, Format, bits_per_weight, plain
+from paramcalc.footprint.formats_known import format_named, listed
+from paramcalc.report import DtypeInfo
+
+LEAVES = {
+    LAYERS: "embeddings, head, norms, biases, routers, towers",
+    WITH_HEAD: "embeddings, norms, biases, routers, towers",
+    EXPERTS: "all but experts",
+    MLX: "norms, biases, convolutions, towers",
+    ALL: "nothing",
+}
+CACHES = ("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")  # of weights, and of keys and values too
+
+
+def dtype_infos() -> list[DtypeInfo]:
+    """Every format of weights, and the blocks that caches are kept in."""
+    return [*map(described, listed()), *map(block, BLOCKS)]
+
+
+def dtype_info(name: str) -> DtypeInfo:
+    """One of them, or one whose name states other sizes. Raises ParamcalcError with the choices."""
+    blocks = {kind.name: kind for kind in BLOCKS}
+    return block(blocks[name.lower()]) if name.lower() in blocks else described(format_named(name))
+
+
+def described(form: Format) -> DtypeInfo:
+    """A format of weights."""
+    return DtypeInfo(
+        name=form.name,
+        bits=str(bits_per_weight(form)),
+        layout=form.summary,
+        leaves=LEAVES[form.reach],
+        use="both" if form.name in CACHES else "weights",
+        exact=form.exact,
+        source=form.source,
+    )
+
+
+def block(kind: Dtype) -> DtypeInfo:
+    """A dtype of keys and values in blocks with their scales inside."""
+    form = plain(kind)
+    layout = f"{kind.block_bytes} bytes for each {kind.block_elements} values"
+    return DtypeInfo(
+        name=kind.name,
+        bits=str(bits_per_weight(form)),
+        layout=layout,
+        leaves="",
+        use="cache",
+        exact=True,
+        source=form.source,
+    )
