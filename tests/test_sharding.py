@@ -8,6 +8,8 @@ import pytest
 
 import paramcalc
 from paramcalc.footprint.stages import layers_of
+from paramcalc.render.memory import memory_table
+from paramcalc.render.table import draw
 
 
 def held(name: str, **assumptions: Any) -> Any:
@@ -49,6 +51,18 @@ def test_the_rules_of_llama3_8b_on_two_devices() -> None:
         "row": (64, 2 * 32 * (8_388_608 + 29_360_128)),
         "vocab": (2, 2 * 2 * 262_668_288),
         "replicated": (65, 2 * 65 * 4_096),
+    }
+
+
+def test_the_rules_say_which_tensors_they_divide() -> None:
+    rules = held("mixtral-8x7b", tensor_parallel=2).sharding
+
+    assert {name: [path.split(".")[-2] for path in share.weights] for name, share in rules.items()} == {
+        "column": ["q_proj", "k_proj", "v_proj"],
+        "row": ["o_proj"],
+        "vocab": ["embed_tokens", "lm_head"],
+        "expert": ["gate_proj", "up_proj", "down_proj"],
+        "replicated": ["input_norm", "post_norm", "gate", "norm"],
     }
 
 
@@ -217,3 +231,16 @@ def test_one_device_holds_everything(name: str) -> None:
     for part in ("weights", "kv_cache", "state", "working", "overhead", "total"):
         assert getattr(device, part).bytes == getattr(report, part).bytes
     assert sum(share.bytes for share in device.sharding.values()) == device.weights.bytes
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_the_table_shows_devices_rules_and_stages(width: int) -> None:
+    assumed = {"context": 8192, "tensor_parallel": 2, "pipeline_parallel": 2, "dtype": "bfloat16"}
+    report = paramcalc.memory(paramcalc.load("llama3-8b"), **assumed)
+    lines = draw(memory_table(report, width), width=width, color=False).splitlines()
+
+    assert max(map(len, lines)) <= width
+    assert "the fullest of 4 devices holds:" in lines
+    assert any(line.startswith("vocab") and "525,336,576" in line for line in lines)
+    assert any(line.split()[:2] == ["1", "16-31"] for line in lines)
+    assert any("q_proj k_proj v_proj gate_proj up_proj" in line for line in lines) is (width > 60)

@@ -24,6 +24,15 @@ def test_llama3_8b_by_hand() -> None:
     assert found.bytes == found.logits.bytes + found.activations.bytes
 
 
+def test_the_arithmetic_is_told() -> None:
+    assert working("llama3-8b", batch=4).how == (
+        "logits: 4 tokens x 128,256 x 4 bytes = 2,052,096",
+        "activations: 8,192 tokens x 51,200 channels x 2 bytes = 838,860,800",
+        "channels: residual and normed input 8,192 + gate_proj 14,336 + up_proj 14,336 + into down_proj 14,336"
+        " = 51,200",
+    )
+
+
 def test_no_more_tokens_than_there_are() -> None:
     assert working("llama3-8b", context=1000, batch=2).activations.tokens == 2000
     assert working("llama3-8b", context=1000, batch=2, prefill_chunk=512).activations.tokens == 512

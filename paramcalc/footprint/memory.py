@@ -35,7 +35,7 @@ def figures(model: Model, assumed: Assumptions) -> Figures:
     parts = {
         "weights": weights.figures(plan.stored),
         **cache.figures(model, assumed),
-        "working": working.figures(working.shape(model), assumed, batch=assumed.batch),
+        "working": _working(model, assumed),
         "overhead": {"bytes": assumed.overhead, "estimate": True},
     }
     return {
@@ -48,3 +48,9 @@ def figures(model: Model, assumed: Assumptions) -> Figures:
         "total": {"bytes": sum(part["bytes"] for part in parts.values())},
         "per_device": per_device.figures(model, assumed),
     }
+
+
+def _working(model: Model, assumed: Assumptions) -> Figures:
+    work = working.shape(model)
+    found = working.figures(work, assumed, batch=assumed.batch)
+    return {**found, "how": working.how(work, found)}

@@ -21,6 +21,7 @@ class Share(NamedTuple):
 
     tensors: int
     bytes: int
+    weights: tuple[str, ...]  # their paths
 
 
 class Held(NamedTuple):
@@ -60,14 +61,18 @@ def planned(model: Model, assumed: Assumptions) -> Plan:
 
 def sharding(model: Model, assumed: Assumptions, dealt: Shares) -> dict[Rule, Share]:
     """Tensors and bytes on the fullest device, by the rule that divides them."""
-    found: dict[Rule, list[int]] = defaultdict(lambda: [0, 0])
+    found: dict[Rule, list[tuple[int, int, str]]] = defaultdict(list)
     for one in weights.stored(model, assumed):
         if one.tensors:
             tensors = dealt.tensors(one.weight, one.tensors)
-            share = found[rule(one.weight)]
-            share[0] += tensors
-            share[1] += tensors * dealt.of(one.weight, one.bytes // one.tensors)
-    return {name: Share(*found[name]) for name in RULES if name in found}
+            held = tensors * dealt.of(one.weight, one.bytes // one.tensors)
+            found[rule(one.weight)].append((tensors, held, one.weight.name))
+    return {name: _share(found[name]) for name in RULES if name in found}
+
+
+def _share(found: list[tuple[int, int, str]]) -> Share:
+    names = dict.fromkeys(name for _, _, name in found)
+    return Share(sum(tensors for tensors, _, _ in found), sum(held for _, held, _ in found), tuple(names))
 
 
 def loads(plan: Plan, assumed: Assumptions) -> list[dict[str, Any]]:
@@ -81,11 +86,12 @@ def figures(model: Model, assumed: Assumptions, plan: Plan | None = None) -> dic
     plan = plan or planned(model, assumed)
     found = loads(plan, assumed)
     fullest = max(range(len(found)), key=lambda i: found[i]["total"]["bytes"])
-    held = plan.stages[fullest]
+    held, load = plan.stages[fullest], found[fullest]
     return {
         "devices": plan.devices,
         "stage": fullest,
-        **found[fullest],
+        **load,
+        "working": {**load["working"], "how": working.how(held.work, load["working"])},
         "sharding": {name: share._asdict() for name, share in held.sharding.items()},
         "stages": [_stage(held, load) for held, load in zip(plan.stages, found, strict=True)],
     }

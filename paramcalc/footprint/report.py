@@ -118,6 +118,7 @@ class WorkingPart(Report):
     logits: Logits
     activations: Activations
     scores: Scores
+    how: tuple[str, ...] = Field(description="the arithmetic, line by line")
 
 
 class OverheadPart(Report):
@@ -138,6 +139,7 @@ class RuleShare(Report):
 
     tensors: int
     bytes: int
+    weights: tuple[str, ...] = Field(description="paths of the tensors that it divides")
 
 
 class StageShare(Report):

@@ -34,11 +34,16 @@ SOFTMAX = dtype("float32")
 class Shape(NamedTuple):
     """What of a model decides, on one device: none of it depends on context or batch."""
 
-    channels: int  # of one token in the widest layer, alive at once
+    terms: tuple[tuple[str, int], ...]  # channels of one token in the widest layer that are alive at once, by name
     heads: int  # whose scores eager attention holds
     vocabulary: int
     generates: bool  # only a sequence's last token needs logits
     dtype: Dtype
+
+    @property
+    def channels(self) -> int:
+        """All of them."""
+        return sum(channels for _, channels in self.terms)
 
 
 def shape(model: Model, shares: Shares = WHOLE) -> Shape:
@@ -47,7 +52,7 @@ def shape(model: Model, shares: Shares = WHOLE) -> Shape:
     generating = [stack for stack in stacks if stack.role in GENERATING]
     layers = [layer for stack in generating or stacks for _, layer, _ in stack.kinds()]
     return Shape(
-        max((channels(layer, shares) for layer in layers), default=0),
+        max((widest_part(layer, shares) for layer in layers), key=_total, default=()),
         max((heads(layer.weights(), shares) for layer in layers), default=0),
         scored_tokens(model.tree),
         bool(generating),
@@ -91,11 +96,18 @@ def scored_tokens(tree: Component) -> int:
     return max(rows, default=0)
 
 
-def channels(layer: Component, shares: Shares) -> int:
+Terms = tuple[tuple[str, int], ...]
+
+
+def widest_part(layer: Component, shares: Shares) -> Terms:
     """Channels alive at once for one token: twice the width, and the widest part's."""
-    matrices = [weight for weight in layer.weights() if weight.kind == "matrix"]
-    width = int(matrices[0].shape[1]) if matrices else 0
-    return 2 * width + max((sum(_alive(part.component.weights(), shares)) for part in layer.children()), default=0)
+    width = next((int(weight.shape[1]) for weight in layer.weights() if weight.kind == "matrix"), 0)
+    parts = (tuple(_alive(part.component.weights(), shares)) for part in layer.children())
+    return (("residual and normed input", 2 * width), *max(parts, key=_total, default=()))
+
+
+def _total(terms: Terms) -> int:
+    return sum(channels for _, channels in terms)
 
 
 def heads(weights: Iterable[Weight], shares: Shares) -> int:
@@ -108,12 +120,30 @@ def heads(weights: Iterable[Weight], shares: Shares) -> int:
     return max(units, default=0)
 
 
-def _alive(weights: Iterable[Weight], shares: Shares) -> Iterator[int]:
+def _alive(weights: Iterable[Weight], shares: Shares) -> Iterator[tuple[str, int]]:
     for weight in weights:
         if weight.kind != "matrix":
             continue
+        name = weight.name.removesuffix(".weight")
         made, read, used = int(weight.shape[0]), int(weight.shape[1]), int(weight.active)
         if weight.split is None or weight.split.side != "row":
-            yield used * shares.of(weight, made)
+            yield name, used * shares.of(weight, made)
         else:
-            yield used * (shares.of(weight, read) + (made if weight.experts > 1 else 0))
+            yield f"into {name}", used * shares.of(weight, read)
+            if weight.experts > 1:
+                yield name, used * made
+
+
+def how(work: Shape, found: dict[str, Any]) -> list[str]:
+    """The arithmetic of the figures, line by line."""
+    logits, activations, scores = found["logits"], found["activations"], found["scores"]
+    score, one = dtype(logits["dtype"]).block_bytes, dtype(activations["dtype"]).block_bytes
+    tokens, channels = activations["tokens"], activations["channels"]
+    lines = [
+        f"logits: {logits['tokens']:,} tokens x {logits['vocabulary']:,} x {score} bytes = {logits['bytes']:,}",
+        f"activations: {tokens:,} tokens x {channels:,} channels x {one} bytes = {activations['bytes']:,}",
+        f"channels: {' + '.join(f'{name} {each:,}' for name, each in work.terms)} = {channels:,}",
+    ]
+    if scores["bytes"]:
+        lines.append(f"scores: {scores['heads']:,} heads x chunk x context, {one} bytes and 4 of their softmax")
+    return lines

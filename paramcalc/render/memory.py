@@ -10,7 +10,7 @@ from paramcalc.render.text import Row
 from paramcalc.units import exact, human_bytes, percent
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Group, RenderableType
     from rich.table import Table
 
     from paramcalc.footprint.report import MemoryReport, PerDevice
@@ -37,6 +37,7 @@ def memory_table(report: MemoryReport, width: int | None) -> Group:
         kept_table(report, room),
         blank,
         formats_table(report, room),
+        *(device_tables(report.per_device, room) if report.per_device.devices > 1 else ()),
     )
 
 
@@ -113,6 +114,46 @@ def formats_table(report: MemoryReport, room: int) -> Table:
         Column("", [human_bytes(share.bytes) for _, share in shares], right=True, rank=3),
     ]
     return fitted(columns, room, bare=True)
+
+
+def device_tables(device: PerDevice, room: int) -> Iterator[RenderableType]:
+    """What the fullest device holds: its parts, the rule that divides each tensor, and the stages of a pipeline."""
+    from rich.text import Text
+
+    yield Text(f"\nthe fullest of {exact(device.devices)} devices holds:\n")
+    yield parts_table(device, room)
+    yield Text("")
+    rules = list(device.sharding.items())
+    columns = [
+        Column("divided by", [name for name, _ in rules]),
+        Column("bytes", [exact(share.bytes) for _, share in rules], right=True),
+        Column("tensors", [exact(share.tensors) for _, share in rules], right=True, rank=1),
+        Column("", [last_names(share.weights) for _, share in rules], rank=2),
+    ]
+    yield fitted(columns, room)
+    if len(device.stages) > 1:
+        yield Text("")
+        yield stages_table(device, room)
+
+
+def stages_table(device: PerDevice, room: int) -> Table:
+    """The stages of a pipeline, one line each."""
+    last = [stage.first_layer + stage.layers - 1 for stage in device.stages]
+    columns = [
+        Column("stage", [str(i) for i in range(len(device.stages))], right=True),
+        Column("layers", [f"{s.first_layer}-{end}" for s, end in zip(device.stages, last, strict=True)], right=True),
+        Column("weights", [exact(stage.weights_bytes) for stage in device.stages], right=True, rank=2),
+        Column("kv cache", [exact(stage.kv_cache_bytes) for stage in device.stages], right=True, rank=3),
+        Column("total", [exact(stage.total_bytes) for stage in device.stages], right=True),
+        Column("", [human_bytes(stage.total_bytes) for stage in device.stages], right=True, rank=1),
+    ]
+    return fitted(columns, room)
+
+
+def last_names(paths: Sequence[str]) -> str:
+    """The tensors of a rule by their last names: `q_proj k_proj v_proj`."""
+    ends = [path.removesuffix(".weight").removesuffix(".value").removesuffix(".bias") for path in paths]
+    return " ".join(dict.fromkeys(end.rpartition(".")[2] for end in ends))
 
 
 def models_table(reports: Sequence[MemoryReport], room: int) -> Table:
