@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from reprlib import Repr
 from typing import Any, NamedTuple
 
-from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF, LEARNED_ACTIVATIONS
+from paramcalc.config_keys import known_keys
 from paramcalc.dims import Dim, named
 from paramcalc.errors import ConfigError
 
@@ -337,6 +337,7 @@ class Config:
 
         A key with a declared default is the family's own, read or not: MoE fields of a model without experts.
         """
+        harmless, when_off, learned = known_keys()
         loose = [
             f"{self._path}{key}"
             for key, value in self.fields.items()
@@ -344,9 +345,9 @@ class Config:
             and key not in self._reading.defaults
             and key not in self._reading.names.values()
             and value is not None
-            and (key not in HARMLESS or (isinstance(value, str) and value in LEARNED_ACTIVATIONS))
+            and (key not in harmless or (isinstance(value, str) and value in learned))
             and key not in self._reading.unused
-            and not (key in HARMLESS_WHEN_OFF and not value)
+            and not (key in when_off and not value)
         ]
         for section in self._sections.values():
             loose += section.unread()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc import readers
 from paramcalc.config import Config, Reading
-from paramcalc.config_keys import HARMLESS, HARMLESS_WHEN_OFF
+from paramcalc.config_keys import known_keys
 from paramcalc.dtypes import DEFAULT, QUANTISED_REST, dtype
 from paramcalc.errors import ConfigError, ParamcalcError, StrictError, nearest, one_line
 from paramcalc.families.registry import Family, exists, find, get, index, split_class
@@ -329,7 +329,8 @@ def _quantization(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, 
 
 
 def _known_keys(reading: Reading) -> set[str]:
-    return {*reading.defaults, *reading.names.values(), *reading.unused, *HARMLESS, *HARMLESS_WHEN_OFF}
+    harmless, when_off, _ = known_keys()
+    return {*reading.defaults, *reading.names.values(), *reading.unused, *harmless, *when_off}
 
 
 def _overridden(
