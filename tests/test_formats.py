@@ -213,6 +213,28 @@ def test_corrections_of_routers_are_stored_in_float32() -> None:
     assert share.model_dump() == dict(tensors=58, parameters=0, bytes=58 * 256 * 4)
 
 
+# -- GGUF files ------------------------------------------------------------------------------------------------------
+
+
+def test_gguf_of_llama31_8b() -> None:
+    """llama.cpp's README has 4.8944 bits for each of 8,030,261,312 elements: 4,912,898,304 bytes, of which 256 are 64
+    rotary factors that the preset's fields do not ask for.
+    """
+    weights = memory("llama3.1-8b", dtype="q4_k_m").weights
+
+    assert weights.bytes == 4_912_898_304 - 256
+    assert sum(share.parameters for share in weights.by_format.values()) == 8_030_261_248
+    assert list(weights.by_format) == ["F32", "Q6_K", "Q4_K"]
+    assert memory("llama3.1-8b", dtype="GGUF-Q4_K_M").weights == weights
+
+
+def test_gguf_files_are_whole() -> None:
+    with pytest.raises(paramcalc.ParamcalcError, match="divided"):
+        memory("llama3.1-8b", dtype="q4_k_m", tensor_parallel=2)
+    with pytest.raises(paramcalc.ParamcalcError, match="--dtype-of"):
+        memory("llama3.1-8b", dtype="q4_k_m", dtype_of=(("norm", "fp32"),))
+
+
 # -- the command -----------------------------------------------------------------------------------------------------
 
 
@@ -224,6 +246,7 @@ def test_formats_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> Non
 
     assert found["nf4-dq"]["bits"] == "4.127"
     assert found["q8_0"]["use"] == "cache"
+    assert found["gguf-q8_0"]["bits"] == "8.5"
     assert found["mxfp4"]["leaves"] == "all but experts"
     assert not found["exl2-4.65bpw"]["exact"]
     assert (shown["name"], shown["bits"]) == ("gptq-int4-g32", "4.6328")  # 4 + 20 / 32, and 32 / 4096 for the index

@@ -10,6 +10,7 @@ from paramcalc.errors import ParamcalcError, nearest
 from paramcalc.footprint import formats_floats as floats
 from paramcalc.footprint import formats_integers as integers
 from paramcalc.footprint.formats import Format, plain
+from paramcalc.footprint.gguf.types import BASES, is_gguf
 
 FIXED = {
     f.name: f
@@ -92,8 +93,9 @@ def format_named(name: str) -> Format:
     """The format of that name, in any case. Raises ParamcalcError with the choices."""
     found = known(name)
     if found is None:
-        shown = ", ".join((*FIXED, *EXAMPLES))
-        hint = nearest(name.lower(), [*FIXED, *EXAMPLES, *NICKNAMES, *ALIASES], fallback=f"known: {shown}")
+        files = [kind.lower() for kind in BASES if is_gguf(kind)]
+        shown = ", ".join((*FIXED, *EXAMPLES, *files))
+        hint = nearest(name.lower(), [*FIXED, *EXAMPLES, *NICKNAMES, *ALIASES, *files], fallback=f"known: {shown}")
         raise ParamcalcError(f"unknown format {name!r}", hint)
     return found
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from paramcalc.dtypes import BLOCKS, Dtype
 from paramcalc.footprint.formats import ALL, EXPERTS, LAYERS, MLX, WITH_HEAD, Format, bits_per_weight, plain
 from paramcalc.footprint.formats_known import format_named, listed
+from paramcalc.footprint.gguf import is_gguf
+from paramcalc.footprint.gguf.types import BASES, PREFIX, TYPES, ftype
 from paramcalc.report import DtypeInfo
 
 LEAVES = {
@@ -18,14 +20,14 @@ CACHES = ("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")  # o
 
 
 def dtype_infos() -> list[DtypeInfo]:
-    """Every format of weights, and the blocks that caches are kept in."""
-    return [*map(described, listed()), *map(block, BLOCKS)]
+    """Every format of weights, every kind of GGUF file, and the blocks that caches are kept in."""
+    files = [name for name in BASES if is_gguf(name)]
+    return [*map(described, listed()), *map(file, files), *map(block, BLOCKS)]
 
 
 def dtype_info(name: str) -> DtypeInfo:
     """One of them, or one whose name states other sizes. Raises ParamcalcError with the choices."""
-    blocks = {kind.name: kind for kind in BLOCKS}
-    return block(blocks[name.lower()]) if name.lower() in blocks else described(format_named(name))
+    return file(name) if is_gguf(name) else described(format_named(name))
 
 
 def described(form: Format) -> DtypeInfo:
@@ -38,6 +40,21 @@ def described(form: Format) -> DtypeInfo:
         use="both" if form.name in CACHES else "weights",
         exact=form.exact,
         source=form.source,
+    )
+
+
+def file(name: str) -> DtypeInfo:
+    """A kind of GGUF file, which mixes types: by its commonest."""
+    kind = ftype(name)
+    base = TYPES[BASES[kind]]
+    return DtypeInfo(
+        name=PREFIX + kind.lower(),
+        bits=str(bits_per_weight(plain(base))),
+        layout=f"{base.name} for most: {base.block_bytes} bytes for each {base.block_elements} values",
+        leaves="norms, biases, routers and small tensors, in F32",
+        use="weights",
+        exact=True,
+        source="llama.cpp: ggml-common.h, src/llama-quant.cpp",
     )
 
 

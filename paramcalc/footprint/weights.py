@@ -13,6 +13,7 @@ from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.footprint.formats import ALL, EXPERTS, LAYERS, Format, plain
 from paramcalc.footprint.formats_integers import exl2
 from paramcalc.footprint.formats_known import format_named
+from paramcalc.footprint.gguf import GgufFile, gguf, is_gguf
 from paramcalc.footprint.quantization import Placed, Rule, Scheme, place, scheme, unmatched
 from paramcalc.model import Model
 from paramcalc.spec import CATEGORIES, Category, Weight
@@ -39,6 +40,8 @@ class Plan(NamedTuple):
 
 def stored(model: Model, assumed: Assumptions) -> Iterator[Stored]:
     """Every tensor of the model, or of a stage of it, as it is stored; that `dtype_of` names others is no matter."""
+    if assumed.dtype is not None and is_gguf(assumed.dtype):
+        return iter(_of_file(_gguf(model, assumed)))
     return iter(_stored_so(model, assumed)[0])
 
 
@@ -47,11 +50,34 @@ def plan(model: Model, assumed: Assumptions) -> Plan:
 
     Raises ParamcalcError for unknown formats, with the choices, and for parts that no tensor has.
     """
+    if assumed.dtype is not None and is_gguf(assumed.dtype):
+        file = _gguf(model, assumed)
+        doubts = (f"{file.ftype}: bytes are an estimate: {doubt}" for doubt in file.doubts)
+        return Plan(_of_file(file), tuple(f"{model.family}: {text}" for text in (*doubts, *file.notes)))
     found, chosen, own, unused = _stored_so(model, assumed)
     said = [*chosen.doubts, *_missed(model, [rule for rule in unused if rule in own])]
     if assumed.dtype is None:
         said += unmatched(chosen, (rule for rule in unused if rule not in own))
     return Plan(found, tuple(f"{model.family}: {text}" for text in said))
+
+
+def _gguf(model: Model, assumed: Assumptions) -> GgufFile:
+    """The file that llama.cpp would write. Raises ParamcalcError for what such a file does not go with."""
+    if assumed.dtype_of:
+        raise ParamcalcError(
+            f"--dtype-of does not go with {assumed.dtype}", "llama-quantize chooses each tensor's type"
+        )
+    if max(assumed.tensor_parallel, assumed.pipeline_parallel, assumed.expert_parallel) > 1:
+        raise ParamcalcError(
+            f"{assumed.dtype}: how a GGUF file is divided among devices is not known", "leave out the parallelism"
+        )
+    return gguf(model, str(assumed.dtype))
+
+
+def _of_file(file: GgufFile) -> tuple[Stored, ...]:
+    """What is in a GGUF file, held whole by one device."""
+    held = (Weight(one.format, (one.parameters,), one.category, copies=one.tensors) for one in file.stored)
+    return tuple(Stored(*one, weight) for one, weight in zip(file.stored, held, strict=True))
 
 
 def _stored_so(
