@@ -244,3 +244,10 @@ def test_the_table_shows_devices_rules_and_stages(width: int) -> None:
     assert any(line.startswith("vocab") and "525,336,576" in line for line in lines)
     assert any(line.split()[:2] == ["1", "16-31"] for line in lines)
     assert any("q_proj k_proj v_proj gate_proj up_proj" in line for line in lines) is (width > 60)
+
+
+def test_a_gate_on_the_heads_is_divided_as_they_are() -> None:
+    """Qwen3-Next: in 12 of 48 layers, 4096 x 2048 beside q, k and v; what is left whole is norms, routers, a gate."""
+    found = held("qwen3-next-80b-a3b", tensor_parallel=2).sharding["replicated"]
+
+    assert found.bytes == 2 * (48 * (2 * 2048 + 512 * 2048 + 2048) + 36 * 128 + 12 * 2 * 256 + 2048)

@@ -8,7 +8,7 @@ from paramcalc.components import Attention
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.patterns import FULL, SLIDING
-from paramcalc.spec import Component, Norm
+from paramcalc.spec import Component, Linear, Norm, by_heads
 
 
 def head_dim(c: Config) -> int:
@@ -38,6 +38,12 @@ def kv_heads(c: Config) -> int:
             "query heads share key/value heads in equal groups",
         )
     return g  # type: ignore[no-any-return]
+
+
+def head_gate(width: int, heads: int, channels: int | None = None, *, bias: bool = False) -> Linear:
+    """A gate on what heads put out: a value for each head, or for each of its channels. It is divided as they are."""
+    rows = heads if channels is None else heads * channels
+    return Linear(d_in=width, d_out=rows, bias=bias, split=by_heads("column", heads))
 
 
 def sized(

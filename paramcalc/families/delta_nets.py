@@ -5,7 +5,7 @@ from __future__ import annotations
 from paramcalc.components import GatedDeltaNet
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.attentions import head_dim, normed, normed_at_once
+from paramcalc.families.attentions import head_dim, head_gate, normed, normed_at_once
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.mixers import delta_net
 from paramcalc.families.patterns import DENSE, FULL, LINEAR, SPARSE, every, mixers, stepped
@@ -17,7 +17,7 @@ from paramcalc.spec import Block, Component, Linear, Mtp
 def qwen_mixers(c: Config) -> tuple[dict[str, Component], list[str]]:
     """Attention with a gate on every channel, the gated delta rule, and which layer has which."""
     bias = c.attention_bias
-    gate = Linear(d_in=c.hidden_size, d_out=c.num_attention_heads * head_dim(c), bias=bias)
+    gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c), bias=bias)
     attn = normed(c, bias=bias, inner=gate)
     default = every(c.full_attention_interval, FULL, otherwise=LINEAR, layers=c.num_hidden_layers)
     return {FULL: attn, LINEAR: delta_net(c)}, mixers(c, default)

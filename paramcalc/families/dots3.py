@@ -6,13 +6,14 @@ from typing import Any
 
 from paramcalc.components import LatentAttention
 from paramcalc.config import Config
+from paramcalc.families.attentions import head_gate
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.latent_parts import INDEXED, frequent, lightning
 from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, mlp_words, per_layer_overrides
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder
-from paramcalc.spec import Block, Linear
+from paramcalc.spec import Block
 
 SWA = dict(num_attention_heads=64, q_lora_rank=1024, kv_lora_rank=1024, qk_nope_head_dim=192) | dict(
     qk_rope_head_dim=None, v_head_dim=128
@@ -68,6 +69,6 @@ def dots3_attention(c: Config, *, word: str, **sizes: Any) -> LatentAttention:
         bias=c.attention_bias,
         window=c.sliding_window if word == SLIDING else None,
         rope_norm=True,
-        inner=Linear(d_in=c.hidden_size, d_out=sizes["num_attention_heads"]),
+        inner=head_gate(c.hidden_size, sizes["num_attention_heads"]),
         indexer=lightning(c, sizes["q_lora_rank"]) if word == INDEXED else None,
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from paramcalc.components import Attention, Mlp
 from paramcalc.config import Config, Reading
+from paramcalc.families.attentions import head_gate
 from paramcalc.families.feedforward import moe
 from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import DENSE, SPARSE, every, mlp_words
@@ -173,6 +174,6 @@ def inkling2_attention(c: Config, word: str) -> Attention:
         relative_scale=Param(shape=(h, c.d_rel)),
         positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent)),
         sinks=Linear(d_in=d, d_out=h),
-        gate_proj=Linear(d_in=d, d_out=h * d_h),
+        gate_proj=head_gate(d, h, d_h),
     )
     return Attention(width=d, inner=inner, **sizes)

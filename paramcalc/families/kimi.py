@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import KimiDeltaAttention
 from paramcalc.config import Config
+from paramcalc.families.attentions import head_gate
 from paramcalc.families.feedforward import glu
 from paramcalc.families.latent_parts import experts, latent_attention
 from paramcalc.families.mtp import unbuilt_mtp
@@ -20,7 +21,7 @@ from paramcalc.families.patterns import (
 )
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder
-from paramcalc.spec import Block, Component, Linear
+from paramcalc.spec import Block, Component
 
 
 def delta_and_latent(
@@ -70,4 +71,4 @@ def bailing_hybrid(c: Config) -> Block:
         kernel=c.linear_conv_kernel_dim or c.short_conv_kernel_size,
     )
     default = every(c.layer_group_size, FULL, otherwise=LINEAR, layers=c.num_hidden_layers)
-    return delta_and_latent(c, delta, default, gate=Linear(d_in=d, d_out=h))
+    return delta_and_latent(c, delta, default, gate=head_gate(d, h))

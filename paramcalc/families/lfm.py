@@ -5,12 +5,12 @@ from __future__ import annotations
 from paramcalc.components import ShortConv
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.attentions import normed, sliding
+from paramcalc.families.attentions import head_gate, normed, sliding
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, first_dense, mixers
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, rms
-from paramcalc.spec import Block, Component, Linear, Norm, block
+from paramcalc.spec import Block, Component, Norm, block
 
 CONV = "conv"
 
@@ -50,7 +50,7 @@ def lfm2_moe(c: Config) -> Block:
 def lfm3(c: Config) -> Block:
     """LFM2 with sliding attention too, a gate per head, and norms on both sides of each part (Lfm3ForCausalLM)."""
     after = rms(c) if c.use_sandwich_norm else None
-    gate = Linear(d_in=c.hidden_size, d_out=c.num_attention_heads) if c.use_attention_gate else None
+    gate = head_gate(c.hidden_size, c.num_attention_heads) if c.use_attention_gate else None
     mixer = sliding(normed(c, bias=c.attention_bias, inner=gate), c.sliding_window) | {CONV: short_conv(c)}
 
     def layer(norm: Norm, attn: Component, ffn: Component) -> Block:

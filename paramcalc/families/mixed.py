@@ -9,7 +9,7 @@ from paramcalc.components import Mlp
 from paramcalc.components.ffn import Experts
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, head_dim, kv_heads, normed, sliding
+from paramcalc.families.attentions import gqa, head_dim, head_gate, kv_heads, normed, sliding
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.heads import decoder_head
 from paramcalc.families.mixers import delta_net
@@ -37,7 +37,7 @@ from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run
 def hrm_text(c: Config) -> Block:
     """Two stacks, a fast and a slow one, passed through in cycles; gated attention, bare norms (HrmTextForCausalLM)."""
     bias, norm = c.attention_bias, Norm(width=c.hidden_size, scale=False)
-    gate = Linear(d_in=c.hidden_size, d_out=c.num_attention_heads * head_dim(c), bias=bias)
+    gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c), bias=bias)
     attn = gqa(c, bias=bias, inner=block(gate_proj=gate))
     layer = pre_norm(norm, attn, glu(c, bias=c.mlp_bias))
     # Stated, num_hidden_layers counts every pass through every layer; unstated, it is the depth of one stack.
@@ -80,7 +80,7 @@ def dory_layer(c: Config, window: int | None) -> Block:
     """nGPT's layer: scales on queries and keys, on a gate, on the FFN's channels, and on each residual step."""
     d, bias, channels = c.hidden_size, c.attention_bias, c.num_attention_heads * head_dim(c)
     scale, hidden, step = Param(shape=(channels,)), Param(shape=(c.intermediate_size,)), Param(shape=(d,))
-    gate = block(qk_scale=scale, gate_proj=Linear(d_in=d, d_out=channels), gate_scale=scale)
+    gate = block(qk_scale=scale, gate_proj=head_gate(d, c.num_attention_heads, head_dim(c)), gate_scale=scale)
     return block(
         attn=gqa(c, bias=bias, window=window, inner=gate),
         attn_step=step,
@@ -172,8 +172,8 @@ def mellum(c: Config) -> Block:
 @family("beam")
 def beam(c: Config) -> Block:
     """Gated attention, norms around each part, windows in five layers of six, three dense first (BeamForCausalLM)."""
-    depth, channels = c.num_hidden_layers, c.num_attention_heads * head_dim(c)
-    gate = block(gate_proj=Linear(d_in=c.hidden_size, d_out=channels), gate_bias=Param(shape=(c.num_attention_heads,)))
+    depth, h = c.num_hidden_layers, c.num_attention_heads
+    gate = block(gate_proj=head_gate(c.hidden_size, h, head_dim(c)), gate_bias=Param(shape=(h,)))
     return decoder(
         c,
         windowed_attention(c, inner=gate),

@@ -8,7 +8,7 @@ import math
 from paramcalc.components import GatedResidual
 from paramcalc.config import Config
 from paramcalc.dims import named
-from paramcalc.families.attentions import normed
+from paramcalc.families.attentions import head_gate, normed
 from paramcalc.families.feedforward import moe
 from paramcalc.families.latent_parts import INDEXED, unweighted
 from paramcalc.families.mixers import delta_net
@@ -43,7 +43,7 @@ def qwen4_attention(c: Config) -> Component:
     d, bias, d_i = c.hidden_size, c.attention_bias, c.stated("indexer_head_dim")
     c.require(c.stated("indexer_kv_heads") == 1, "indexer_kv_heads must be 1")
     indexer = unweighted(d, c.stated("indexer_n_heads"), d_i, keep=c.stated("indexer_budget"))
-    gate = Linear(d_in=d, d_out=c.num_attention_heads * c.head_dim, bias=bias)
+    gate = head_gate(d, c.num_attention_heads, c.head_dim, bias=bias)
     return normed(c, bias=bias, inner=gate, indexer=indexer)
 
 

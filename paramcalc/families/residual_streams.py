@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import CompressedAttention, Compressor, HyperConnection
 from paramcalc.config import Config
+from paramcalc.families.attentions import head_gate
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.latent_parts import CSA, HCA, experts, latent_attention, lightning
 from paramcalc.families.patterns import DENSE, SLIDING, SPARSE, first_dense, mlp_words
@@ -30,7 +31,7 @@ def merged(c: Config) -> Block:
 @family("hy_v4")
 def hy_v4(c: Config) -> Block:
     """DeepSeek-V3.2 with gates and sinks, indexers in some layers, and residual streams (HYV4ForCausalLM)."""
-    gate = Linear(d_in=c.hidden_size, d_out=c.num_attention_heads * c.v_head_dim)
+    gate = head_gate(c.hidden_size, c.num_attention_heads, c.v_head_dim)
     attn = latent_attention(c).but(sinks=True, inner=gate)
     index = {"full": lightning(c, c.q_lora_rank), "shared": None}
     default = ["shared" if i and (i - 1) % 4 else "full" for i in range(c.num_hidden_layers)]

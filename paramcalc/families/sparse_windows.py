@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
-from paramcalc.families.attentions import gqa, head_dim, normed, sized, sliding
+from paramcalc.families.attentions import gqa, head_dim, head_gate, normed, sized, sliding
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.latent_parts import unweighted
 from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, every, first_dense, full_every, kinds, mlp_words
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, ignored, norms_around, parallel
-from paramcalc.spec import Block, Component, Linear, Norm
+from paramcalc.spec import Block, Component, Norm
 
 CHUNKED, INDEXED = "chunked_attention", "minimax_m3_sparse"
 
@@ -20,7 +20,7 @@ CHUNKED, INDEXED = "chunked_attention", "minimax_m3_sparse"
 def afmoe(c: Config) -> Block:
     """Gated attention, four norms a layer, sliding and full layers; dense layers first (AfmoeForCausalLM)."""
     d, e = c.hidden_size, c.moe_intermediate_size
-    gate = Linear(d_in=d, d_out=c.num_attention_heads * head_dim(c))
+    gate = head_gate(d, c.num_attention_heads, head_dim(c))
     attn = sliding(normed(c, bias=c.attention_bias, inner=gate), c.sliding_window)
     n = c.num_shared_experts
     experts = moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, correction=True, correction_counted=True)
@@ -86,7 +86,7 @@ def laguna_attention(c: Config, heads: int, window: int | None) -> Attention:
     gating = c.raw("gating")
     c.require(gating is None or isinstance(gating, bool | str), f"gating must be true, false or a word, not {gating!r}")
     c.require(h % kv == 0, f"a layer's {h} heads do not share num_key_value_heads ({kv}) in equal groups")
-    gate = Linear(d_in=c.hidden_size, d_out=h if gating in (None, True, "per-head") else h * d_h)
+    gate = head_gate(c.hidden_size, h, None if gating in (None, True, "per-head") else d_h)
     options = dict(kv_heads=kv, bias=c.attention_bias, qk_norm=Norm(width=d_h), window=window, inner=gate)
     return sized(c.hidden_size, h, d_h, **options)
 
