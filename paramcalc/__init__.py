@@ -19,31 +19,42 @@ if TYPE_CHECKING:
     from paramcalc.footprint.memory import memory
     from paramcalc.footprint.report import MemoryReport
     from paramcalc.report import CountReport
+    from paramcalc.scaling.design import design
+    from paramcalc.scaling.report import DesignReport, ScaleReport
+    from paramcalc.scaling.sweep import scale
 
 __all__ = [
     "CountReport",
+    "DesignReport",
     "FitReport",
     "FlopsReport",
     "MemoryReport",
     "Model",
     "ParamcalcError",
+    "ScaleReport",
     "__version__",
     "count",
+    "design",
     "fit",
     "flops",
     "load",
     "memory",
+    "scale",
 ]
 
 # Loaded when asked for: a report's schema costs more to load than a count, and a JSON answer does without it.
 _LAZY = {
     "CountReport": "paramcalc.report",
+    "DesignReport": "paramcalc.scaling.report",
     "FitReport": "paramcalc.footprint.fit_report",
     "fit": "paramcalc.footprint.fit",
     "FlopsReport": "paramcalc.compute.report",
     "MemoryReport": "paramcalc.footprint.report",
+    "ScaleReport": "paramcalc.scaling.report",
+    "design": "paramcalc.scaling.design",
     "flops": "paramcalc.compute.flops",
     "memory": "paramcalc.footprint.memory",
+    "scale": "paramcalc.scaling.sweep",
 }
 
 

@@ -14,6 +14,7 @@ from paramcalc.footprint.fit_report import DeviceInfo, FitReport
 from paramcalc.footprint.report import MemoryReport
 from paramcalc.loading import build
 from paramcalc.report import CountReport, DtypeInfo, Explanation, FamilyField, FamilyInfo, PresetInfo, Report
+from paramcalc.scaling.report import DesignReport, ScaleReport
 
 OWN = "transformer"
 
@@ -90,6 +91,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         "fit": FitReport,
         "gpus": DeviceInfo,
         "flops": FlopsReport,
+        "scale": ScaleReport,
+        "design": DesignReport,
         "explain": Explanation,
         "presets": PresetInfo,
         "families": FamilyInfo,

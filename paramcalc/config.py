@@ -163,7 +163,7 @@ class Config:
     ) -> None:
         self.fields = fields  # as they stand in the file, overrides applied
         self._reading = reading
-        self._path = path
+        self.path = path
         self._read: set[str] = set()
         self._sections: dict[str, Config] = {}
         self.family = family
@@ -199,7 +199,7 @@ class Config:
         if name in self._reading.nullable:
             return None
         if default is True:  # the class would see a false value, if it took null at all
-            self.doubts.append(f"{self.family}: {self._path}{self.key(name)} is null, taken for its default, true")
+            self.doubts.append(f"{self.family}: {self.path}{self.key(name)} is null, taken for its default, true")
         return default
 
     def key(self, name: str) -> str:
@@ -250,10 +250,17 @@ class Config:
             origin=self.origin,
             architecture=self.architecture,
             head=head or self.head,
-            path=f"{self._path}{name}.",
+            path=f"{self.path}{name}.",
             root=self.root,
         )
         return self._sections[name]
+
+    def values(self) -> dict[str, Any]:
+        """Every declared field as the file states it, else the class's default; unchecked, and not marked as read."""
+        stated = {name: self.fields.get(self.key(name)) for name in self._reading.defaults}
+        return {
+            name: default if stated[name] is None else stated[name] for name, default in self._reading.defaults.items()
+        }
 
     def sections(self) -> list[Config]:
         """The views of nested mappings that were asked for, in that order."""
@@ -324,7 +331,7 @@ class Config:
 
     def error(self, name: str, problem: str, hint: str | None = None) -> ConfigError:
         """An error about one field: names the family's key, and the canonical name where it differs."""
-        key = f"{self._path}{self.key(name)}"
+        key = f"{self.path}{self.key(name)}"
         alias = f" ({name})" if self.key(name) != name else ""
         return ConfigError(f"{self.family}: {key}{alias} {problem} in {self.origin}", hint)
 
@@ -339,7 +346,7 @@ class Config:
         """
         harmless, when_off, learned = known_keys()
         loose = [
-            f"{self._path}{key}"
+            f"{self.path}{key}"
             for key, value in self.fields.items()
             if key not in self._read
             and key not in self._reading.defaults
@@ -372,7 +379,7 @@ class Config:
         """A size from the file: a whole number in range. Digits in quotes are read with a doubt."""
         if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
             self.doubts.append(
-                f"{self.family}: {self._path}{self.key(name)} is the text {shown(value)}, read as a number"
+                f"{self.family}: {self.path}{self.key(name)} is the text {shown(value)}, read as a number"
             )
             value = int(value) if len(value) < 20 else value
         if not isinstance(value, int) or isinstance(value, bool):

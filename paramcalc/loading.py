@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +12,7 @@ from paramcalc.config_keys import known_keys
 from paramcalc.dtypes import DEFAULT, QUANTISED_REST, dtype
 from paramcalc.errors import ConfigError, ParamcalcError, StrictError, nearest, one_line
 from paramcalc.families.registry import Family, exists, find, get, index, split_class
-from paramcalc.model import Model
+from paramcalc.model import FieldValue, Model
 from paramcalc.spec import Block, Component
 
 if TYPE_CHECKING:
@@ -88,6 +88,20 @@ class Described(NamedTuple):
         names, known = own_fields.NAMES, own_fields.known_fields
         return own_fields.parse(_overridden(self.fields, overrides, names, known, OWN, self.origin), self.origin)
 
+    def values(self) -> dict[str, FieldValue]:
+        """The fields by their canonical names."""
+        from paramcalc.families import own_fields
+
+        described = self.changed({})
+        names = {own: name for name, own in reversed(own_fields.NAMES.items())}
+        found = {names.get(own, own): FieldValue(own, value) for own, value in described}
+        moe = described.moe or ()
+        return found | {f"moe.{name}": FieldValue(f"moe.{name}", value) for name, value in moe}
+
+    def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """All fields as a file would state them."""
+        return self.changed(overrides).model_dump(exclude_none=True)
+
     def tree(self, overrides: Mapping[str, Any]) -> Component:
         """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
         from paramcalc.families import own
@@ -119,14 +133,44 @@ class Configured(NamedTuple):
             text_only=self.text_only,
         )
 
+    def values(self) -> dict[str, FieldValue]:
+        """The fields of the language model by their canonical names, and every list with an entry for each layer."""
+        root = self.view({})
+        self.built(root)
+        view = next(filter(_describes_layers, _views(root)), root)
+        found = {name: FieldValue(view.path + name, value) for name, value in view.values().items()}
+        depth = found["num_hidden_layers"].value if "num_hidden_layers" in found else None
+        lists = {
+            name: FieldValue(view.path + name, value)
+            for name, value in view.fields.items()
+            if isinstance(value, list | str) and len(value) == depth
+        }
+        return lists | found
+
     def built(self, view: Config) -> Component:
         """The tree that the family's recipe makes of a view."""
         tree = _built(self.family, view, self.origin)
         return _language_model(tree, self.family.name, self.origin) if self.text_only else tree
 
+    def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """All fields as a file would state them."""
+        return dict(self.view(overrides).fields)
+
     def tree(self, overrides: Mapping[str, Any]) -> Component:
         """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
         return self.built(self.view(overrides))
+
+
+def _views(view: Config) -> Iterator[Config]:
+    """A view and those of its sections, outer ones first, sections of towers left out."""
+    yield view
+    for section in view.sections():
+        if not any(word in section.path for word in ("vision", "audio")):
+            yield from _views(section)
+
+
+def _describes_layers(view: Config) -> bool:
+    return {"hidden_size", "num_hidden_layers"} <= view.values().keys()
 
 
 def _own(

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from paramcalc.frozen import Frozen
 from paramcalc.spec import Component
 
 
+class FieldValue(NamedTuple):
+    """A field of a config: the name under which it can be changed, and its value, stated or the class's default."""
+
+    key: str
+    value: Any
+
+
 class Variants(Protocol):
     """The same model with other values in some fields."""
+
+    def values(self) -> dict[str, FieldValue]:
+        """The fields of the language model by their canonical names, and every list with an entry for each layer."""
+
+    def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """All fields as a file would state them."""
 
     def tree(self, overrides: Mapping[str, Any]) -> Component:
         """The component tree. Raises ConfigError where there is no such model."""

@@ -223,8 +223,9 @@ class Component(Frozen):
 
     def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:
         """Every matrix term below this component, with full paths, categories and how often one token runs it."""
-        for w in self.remembered("work", self._work):
-            yield w._replace(name=(prefix + w.name).removesuffix("."), category=claimed(outer, w.category) or "other")
+        for name, flops, term, per, inner, *more in self.remembered("work", self._work):
+            path, category = (prefix + name).removesuffix("."), claimed(outer, inner) or "other"
+            yield Work._make((path, flops, term, per, category, *more))
 
     def _work(self) -> Iterator[Work]:
         for w in self.works():

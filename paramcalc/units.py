@@ -71,6 +71,21 @@ def parse_count(text: str) -> tuple[int, int]:
     return int((middle - step / 2).to_integral_value()), int((middle + step / 2).to_integral_value())
 
 
+def parse_amount(text: str) -> tuple[int, bool]:
+    """A budget such as `1.1B` or `8GiB`: the number, and whether it is bytes. Decimal K, M, B, T, and G as B.
+
+    Raises ParamcalcError for anything else.
+    """
+    match = re.fullmatch(r"\s*([0-9][0-9,_]*(?:\.[0-9]+)?)\s*([KMBGT]?)\s*", text, re.IGNORECASE)
+    if match:
+        number = Decimal(match[1].replace(",", "").replace("_", ""))
+        return int(number * _FACTORS[match[2].lower().replace("g", "b")]), False
+    try:
+        return parse_bytes(text), True
+    except ParamcalcError as error:
+        raise ParamcalcError(f"{text!r} is not a budget", "write it like 1.1B, 350M or 8GiB") from error
+
+
 def parse_tokens(text: str) -> int:
     """Tokens as people write them: `8192`, `8k` = 8,192, `128k` = 131,072 (k and m are binary, as in model cards).
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.options import (
     FamilyOpt,
@@ -101,6 +103,23 @@ MODELS = Group(
     ),
     loaded,
 )
+
+
+def base_model(*, base: str | None, models: list[str] | None, preset: list[str] | None, **others: Any) -> Model | None:
+    """The one model that others are made from, or None where none is given. Raises where there are several."""
+    given = [*([base] if base is not None else []), *(models or ())]
+    if not given and not preset:
+        return None
+    found = loaded(models=given, preset=preset, **others)
+    if len(found) > 1:
+        raise ParamcalcError(f"{len(found)} models given, where one is the base of all", "leave out all but one")
+    return found[0]
+
+
+BaseOpt = Annotated[
+    str | None, typer.Option("--base", metavar="MODEL", help="The model that others are made from, like MODEL.")
+]
+BASE = Group({"base": BaseOpt, **MODELS.options}, base_model)
 OUTPUT = Group(
     dict(fmt=(FormatOpt, "table"), as_json=(JsonOpt, False), output=OutputOpt),
     lambda fmt, as_json, output: Output(fmt, as_json, output),

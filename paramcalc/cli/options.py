@@ -69,11 +69,12 @@ def overrides(settings: list[str] | None) -> dict[str, Any]:
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
             raise ParamcalcError(f"--set {setting}: no KEY=VALUE", "write it like --set num_hidden_layers=48")
-        result[key.strip()] = _value(text.strip())
+        result[key.strip()] = value(text.strip())
     return result
 
 
-def _value(text: str) -> Any:
+def value(text: str) -> Any:
+    """A value as JSON has it, or a bare word."""
     words = {"true": True, "false": False, "null": None, "none": None}
     if text.lower() in words:
         return words[text.lower()]

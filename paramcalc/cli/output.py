@@ -60,12 +60,31 @@ class Output:
         """Write finished text; a file is opened only now, when there is something to put into it."""
         if self.path is None:
             sys.stdout.write(result)
-            return
-        try:
-            with open(self.path, "w", encoding="utf-8", errors="backslashreplace") as file:
+        else:
+            saved(self.path, result)
+
+
+def saved(path: str, result: str) -> None:
+    """Write a file whole or not at all: what is interrupted leaves what was there before."""
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe cannot be replaced
+            with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(result)
-        except OSError as error:
-            raise ParamcalcError(f"cannot write {self.path}: {error.strerror}") from error
+            return
+        real = os.path.realpath(path)
+        beside = f"{real}.{os.getpid()}.part"
+        try:
+            with open(beside, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(result)
+            if os.path.exists(real):
+                os.chmod(beside, os.stat(real).st_mode)
+            os.replace(beside, real)
+        except BaseException:
+            if os.path.exists(beside):
+                os.remove(beside)
+            raise
+    except OSError as error:
+        raise ParamcalcError(f"cannot write {path}: {error.strerror}") from error
 
 
 def warn(warnings: Iterable[str]) -> None:

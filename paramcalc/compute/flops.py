@@ -16,7 +16,7 @@ from paramcalc.errors import ParamcalcError
 from paramcalc.model import Model
 from paramcalc.spec import CATEGORIES, GENERATING, Component
 from paramcalc.version import SCHEMA_VERSION, __version__
-from paramcalc.work import TERMS
+from paramcalc.work import TERMS, Work
 
 if TYPE_CHECKING:
     from paramcalc.compute.report import FlopsReport
@@ -75,8 +75,8 @@ def figures(model: Model, asked: Setting) -> Figures:
 
 def counted(tree: Component, asked: Setting) -> Iterator[Figures]:
     """Every matrix term that is done at all, with what it takes for the whole batch in all its layers."""
-    for work in tree.work():
-        total = int(work.flops) * int(work.copies) * asked.times(work)
+    works = list(tree.work())
+    for work, total in zip(works, operations(works, asked), strict=True):
         if total:
             yield {
                 "name": work.name,
@@ -85,6 +85,11 @@ def counted(tree: Component, asked: Setting) -> Iterator[Figures]:
                 "copies": int(work.copies),
                 "flops": total,
             }
+
+
+def operations(works: Iterable[Work], asked: Setting) -> Iterator[int]:
+    """What each matrix term takes for the whole batch in all its layers."""
+    return (int(work.flops) * int(work.copies) * asked.times(work) for work in works)
 
 
 def shares(found: Iterable[Figures]) -> dict[str, int]:

@@ -1,0 +1,133 @@
+"""`paramcalc design`: the models that come closest to a budget, one for each depth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer  # noqa: TID253  (only the command line imports this module)
+
+from paramcalc.cli.assumed import ASSUMED, whole
+from paramcalc.cli.axes import DepthsOpt, GpuOpt, RuleOpt, numbers, rule
+from paramcalc.cli.groups import BASE, OUTPUT, takes
+from paramcalc.cli.output import Output, saved, warn
+from paramcalc.cli.scale import TokensOpt, trained
+from paramcalc.errors import ParamcalcError
+from paramcalc.footprint.assumptions import Assumptions
+from paramcalc.model import Model
+from paramcalc.units import parse_amount
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from paramcalc.count import Figures
+    from paramcalc.render.text import Row
+    from paramcalc.scaling.report import DesignReport
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog="Example: paramcalc design --budget 1.1B --depth 12:48:4 --vocab 32000 --head-dim 64")(design)
+
+
+@takes(base=BASE, assumed=ASSUMED, out=OUTPUT)
+def design(
+    base: Model | None,
+    assumed: Assumptions,
+    out: Output,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="SIZE", help="What to come close to: 1.1B, 350M, 8GiB.")
+    ] = None,
+    depth: DepthsOpt = None,
+    match: Annotated[
+        str | None,
+        typer.Option(
+            "--match",
+            metavar="WHAT",
+            help="What the budget is of: total, non-embedding, active, flops (per token) or weight-bytes.",
+        ),
+    ] = None,
+    solve: Annotated[
+        str | None, typer.Option("--solve", metavar="FIELD", help="Seek this field instead of the width.")
+    ] = None,
+    multiple_of: Annotated[
+        str | None, typer.Option("--multiple-of", metavar="N", help="What is sought is a multiple of this.")
+    ] = None,
+    vocab: Annotated[
+        str | None, typer.Option("--vocab", metavar="N", help="Tokens of the vocabulary; the base's if not given.")
+    ] = None,
+    head_dim: Annotated[
+        str | None, typer.Option("--head-dim", metavar="N", help="Channels of a head, where no base is given.")
+    ] = None,
+    rules: RuleOpt = None,
+    gpu: GpuOpt = None,
+    utilization: Annotated[
+        str | None,
+        typer.Option("--gpu-memory-utilization", metavar="SHARE", help="Share of its memory that may be used; all."),
+    ] = None,
+    training_tokens: TokensOpt = None,
+    save: Annotated[
+        str | None, typer.Option("--save", metavar="FILE", help="Write the closest model as YAML for `count`.")
+    ] = None,
+) -> None:
+    """Find the models that come closest to a budget: for each depth the width, or any one field."""
+    from paramcalc.scaling import design as designing
+    from paramcalc.scaling import rules as following
+    from paramcalc.scaling.point import Question
+    from paramcalc.scaling.sweep import device_named
+
+    model = _base(base, vocab, head_dim)
+    asked = Question(assumed=assumed, training_tokens=trained(training_tokens), device=device_named(gpu))
+    number, is_bytes = (None, False) if budget is None else parse_amount(budget)
+    word = match or ("weight-bytes" if is_bytes else "total")
+    if budget is not None and is_bytes != (word == "weight-bytes"):
+        raise ParamcalcError(f"--budget {budget} is no figure of {word}", "8GiB is of weight-bytes, 1.1B of the others")
+    answer = designing.figures(
+        model,
+        designing.goal(number, word, asked, utilization or 1),
+        depth=numbers("depth", depth) if depth else designing.SPREAD if base is None and not solve else (),
+        solve=solve,
+        multiple_of=whole(multiple_of) if multiple_of else None,
+        follow=following.rules(rule(rules)),
+        asked=asked,
+    )
+    warn(answer["warnings"])
+    if answer["best"] is None:
+        first = answer["rows"][0]["problem"] if answer["rows"] else "no depth"
+        raise ParamcalcError(f"no model comes close to the budget: {first}", "try other depths, or another base")
+    if save is not None:
+        saved(save, designing.as_yaml(model, answer))
+    out.emit(
+        answers=lambda: [answer],
+        rows=lambda: _rows(_report(answer)),
+        table=lambda columns: _table(_report(answer), columns),
+    )
+
+
+def _base(base: Model | None, vocab: str | None, head_dim: str | None) -> Model:
+    from paramcalc.scaling.design import standard
+
+    if base is None:
+        sizes = {"vocab": vocab, "head_dim": head_dim}
+        return standard(**{name: whole(text) for name, text in sizes.items() if text is not None})
+    for option, text, field in (("--vocab", vocab, "vocab_size"), ("--head-dim", head_dim, "head_dim")):
+        if text is not None:
+            raise ParamcalcError(f"{option} is for a design without a base", f"--set {field}={text} changes the base")
+    return base
+
+
+def _report(answer: Figures) -> DesignReport:
+    from paramcalc.scaling.report import DesignReport
+
+    return DesignReport.model_validate(answer)
+
+
+def _rows(report: DesignReport) -> list[Row]:
+    from paramcalc.render.scaling import design_row
+
+    return [design_row(row) for row in report.rows]
+
+
+def _table(report: DesignReport, width: int | None) -> RenderableType:
+    from paramcalc.render.scaling import design_table
+
+    return design_table(report, width)

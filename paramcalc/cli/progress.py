@@ -1,0 +1,49 @@
+"""A bar on standard error for what takes longer than a second, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+PATIENCE = 1.0  # seconds before anything is shown
+EVERY = 64  # points between two looks at the clock
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Yields a function that takes how much is done, and of how much."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _done, _many: None
+        return
+    start, shown = time.monotonic(), _Bar(what)
+    try:
+        yield (
+            lambda done, many: (
+                shown.at(done, many) if done % EVERY == 0 and time.monotonic() - start > PATIENCE else None
+            )
+        )
+    finally:
+        shown.stop()
+
+
+class _Bar:
+    """Rich's bar, made when it is first needed."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.stop: Callable[[], None] = lambda: None
+        self._update: Callable[[int], None] | None = None
+
+    def at(self, done: int, many: int) -> None:
+        if self._update is None:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            bar = Progress(console=Console(stderr=True), transient=True)
+            task = bar.add_task(self.what, total=many)
+            bar.start()
+            self.stop = bar.stop
+            self._update = lambda completed: bar.update(task, completed=completed)
+        self._update(done)

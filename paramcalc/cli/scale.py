@@ -1,0 +1,95 @@
+"""`paramcalc scale`: a grid of models around a base, over depth, width and any field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer  # noqa: TID253  (only the command line imports this module)
+
+from paramcalc.cli.assumed import ASSUMED
+from paramcalc.cli.axes import DepthsOpt, GpuOpt, RuleOpt, SweepOpt, WidthsOpt, grid, rule
+from paramcalc.cli.groups import BASE, OUTPUT, takes
+from paramcalc.cli.output import Output, warn
+from paramcalc.cli.progress import progress
+from paramcalc.errors import ParamcalcError
+from paramcalc.footprint.assumptions import Assumptions
+from paramcalc.model import Model
+from paramcalc.units import parse_amount
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from paramcalc.count import Figures
+    from paramcalc.render.text import Row
+    from paramcalc.scaling.report import ScaleReport
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog="Example: paramcalc scale tutorial-110m --depth 12,24,48 --width 768,1536")(scale)
+
+
+TokensOpt = Annotated[
+    str | None,
+    typer.Option(
+        "--training-tokens", metavar="N", help="Tokens trained on, like 2T; 20 for each parameter if not given."
+    ),
+]
+
+
+@takes(base=BASE, assumed=ASSUMED, out=OUTPUT)
+def scale(
+    base: Model | None,
+    assumed: Assumptions,
+    out: Output,
+    depth: DepthsOpt = None,
+    width: WidthsOpt = None,
+    sweep: SweepOpt = None,
+    rules: RuleOpt = None,
+    gpu: GpuOpt = None,
+    training_tokens: TokensOpt = None,
+) -> None:
+    """Compare a grid of models around a base: parameters, FLOPs, bytes, and what depth costs against width."""
+    from paramcalc.scaling import rules as following
+    from paramcalc.scaling.point import Question
+    from paramcalc.scaling.sweep import device_named, figures
+
+    if base is None:
+        raise ParamcalcError("no model given", "give a config.json, or --preset tutorial-110m")
+    asked = Question(assumed=assumed, training_tokens=trained(training_tokens), device=device_named(gpu))
+    with progress("points") as each:
+        answer = figures(base, grid(depth, width, sweep), follow=following.rules(rule(rules)), asked=asked, each=each)
+    warn(answer["warnings"])
+    out.emit(
+        answers=lambda: [answer],
+        rows=lambda: _rows(_report(answer)),
+        table=lambda columns: _table(_report(answer), columns),
+    )
+
+
+def trained(text: str | None) -> int | None:
+    """Tokens of a training run."""
+    if text is None:
+        return None
+    number, is_bytes = parse_amount(text)
+    if is_bytes or number < 1:
+        raise ParamcalcError(f"--training-tokens {text}: not a number of tokens", "write it like 300B or 2T")
+    return number
+
+
+def _report(answer: Figures) -> ScaleReport:
+    from paramcalc.scaling.report import ScaleReport
+
+    return ScaleReport.model_validate(answer)
+
+
+def _rows(report: ScaleReport) -> list[Row]:
+    from paramcalc.render.scaling import point_row
+
+    return [point_row(row) for row in report.rows]
+
+
+def _table(report: ScaleReport, width: int | None) -> RenderableType:
+    from paramcalc.render.scaling import scale_table
+
+    return scale_table(report, width)

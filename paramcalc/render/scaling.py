@@ -1,0 +1,162 @@
+"""Sweeps and designs for people: one row per model, what a narrow terminal cannot hold left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from paramcalc.render.table import WIDE, Column, fitted, heading
+from paramcalc.render.text import Row
+from paramcalc.units import exact, human_bytes, human_count
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+    from paramcalc.scaling.report import DesignPoint, DesignReport, Point, ScaleReport, SweepAssumptions
+
+NONE = "-"
+
+
+def scale_table(report: ScaleReport, width: int | None) -> Group:
+    """Every point of a grid; those that cannot be, with the reason."""
+    base = report.base.parameters
+    more = [
+        _ratios("x base", [row.parameters.total if row.parameters else None for row in report.rows], base.total, 3),
+        _ratios(
+            "x in layers",
+            [row.parameters.non_embedding if row.parameters else None for row in report.rows],
+            base.non_embedding,
+            4,
+        ),
+    ]
+    table = points_table(report.rows, width or WIDE, more=more)
+    return _page(report, width, table, _notes(report.assumptions))
+
+
+def _ratios(name: str, figures: Sequence[int | None], base: int, rank: int) -> Column:
+    """How many times the base's figure: twice as deep is twice the layers, twice as wide four times."""
+    cells = [NONE if figure is None or not base else f"{Decimal(figure) / base:.2f}" for figure in figures]
+    return Column(name, cells, right=True, rank=rank)
+
+
+def design_table(report: DesignReport, width: int | None) -> Group:
+    """The models to choose from, the closest one marked."""
+    goal = report.goal
+    aim = [f"goal     {goal.match} {_budget(report)}" if goal.budget else "goal     as large as the device holds"]
+    if goal.at_most_bytes:
+        aim.append(f"at most  {human_bytes(goal.at_most_bytes)} on {report.assumptions.gpu}, caches included")
+    marks = ["*" if i == report.best else "" for i in range(len(report.rows))]
+    table = points_table(report.rows, width or WIDE, first=[Column("", marks)], more=_design_columns(report.rows))
+    return _page(report, width, table, [*aim, *_notes(report.assumptions)])
+
+
+def _budget(report: DesignReport) -> str:
+    budget = report.goal.budget or 0
+    return human_bytes(budget) if report.goal.match == "weight-bytes" else f"{human_count(budget)} ({exact(budget)})"
+
+
+def _page(report: ScaleReport | DesignReport, width: int | None, table: Table, notes: Sequence[str]) -> Group:
+    from rich.console import Group
+    from rich.text import Text
+
+    reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
+    problems = [Text(f"{_place(row)}: {row.problem}") for row in report.rows if not row.valid]
+    blank = [Text("")] if problems else []
+    return Group(
+        heading(report.model), *(Text(note) for note in notes), *reasons, Text(""), table, *blank, *problems[:MOST]
+    )
+
+
+MOST = 20  # reasons of impossible points that are told; JSON has all
+
+
+def _place(row: Point) -> str:
+    return ", ".join(f"{name} {at}" for name, at in row.at.items())
+
+
+def _notes(assumed: SweepAssumptions) -> list[str]:
+    trained = (
+        "20 tokens per parameter"
+        if assumed.training_tokens is None
+        else f"{human_count(assumed.training_tokens)} tokens"
+    )
+    words = [f"context  {exact(assumed.context)} tokens  weights {assumed.dtype}  trained on {trained}"]
+    if assumed.gpu:
+        words.append(f"step     one token for each of {exact(assumed.batch)} sequences on {assumed.gpu}: an estimate")
+    return words
+
+
+def points_table(
+    rows: Sequence[Point], room: int, *, first: Sequence[Column] = (), more: Sequence[Column] = ()
+) -> Table:
+    """One row per point."""
+    axes = list(dict.fromkeys(name for row in rows for name in row.at))
+    columns = [*first, *(Column(name, [str(row.at.get(name, NONE)) for row in rows], right=True) for name in axes)]
+
+    def column(name: str, cell: Callable[[Any], str], *, rank: int = 0) -> None:
+        cells = [cell(row) if row.valid else NONE for row in rows]
+        columns.append(Column(name, cells, right=True, rank=rank))
+
+    column("total", lambda row: exact(row.parameters.total))
+    column("", lambda row: human_count(row.parameters.total), rank=6)
+    if any(row.valid and row.parameters and row.parameters.active != row.parameters.total for row in rows):
+        column("active", lambda row: human_count(row.parameters.active), rank=3)
+    columns += more
+    column("non-embedding", lambda row: human_count(row.parameters.non_embedding), rank=7)
+    column("embeddings", lambda row: _percent(row.embedding_share), rank=8)
+    column("FLOPs/token", lambda row: human_count(row.flops.forward_per_token), rank=4)
+    column("training FLOPs", lambda row: _power(row.flops.training), rank=9)
+    column("weights", lambda row: human_bytes(row.weights.bytes), rank=1)
+    column("cache/token", lambda row: human_bytes(row.kv_cache.bytes_per_token), rank=5)
+    if any(row.latency for row in rows):
+        column("step", lambda row: _milliseconds(row.latency.step_ns), rank=2)
+    return fitted(columns, room)
+
+
+def _design_columns(rows: Sequence[DesignPoint]) -> list[Column]:
+    deviations = [NONE if row.deviation is None else f"{row.deviation:+,}" for row in rows]
+    ratios = [NONE if row.aspect_ratio is None else f"{row.aspect_ratio:.1f}" for row in rows]
+    found = [Column("deviation", deviations, right=True, rank=2)] if any(d != NONE for d in deviations) else []
+    return [*found, Column("d/L", ratios, right=True, rank=2)]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _power(number: int) -> str:
+    """A number of FLOPs in scientific notation: 1.35e+19."""
+    return f"{Decimal(number):.2e}"
+
+
+def _milliseconds(nanoseconds: int | None) -> str:
+    return NONE if nanoseconds is None else f"{Decimal(nanoseconds) / 10**6:.2f} ms"
+
+
+def point_row(row: Point) -> Row:
+    """A point for CSV and Markdown; figures are empty where there is no such model."""
+    flat: dict[str, Any] = {name: at if isinstance(at, int | str) else str(at) for name, at in row.at.items()}
+    flat |= {"valid": str(row.valid).lower(), "problem": row.problem or ""}
+    p, f, latency = row.parameters, row.flops, row.latency
+    return flat | {
+        "total": p.total if p else "",
+        "active": p.active if p else "",
+        "non_embedding": p.non_embedding if p else "",
+        "embedding": p.embedding if p else "",
+        "layers": row.depth or "",
+        "forward_flops_per_token": f.forward_per_token if f else "",
+        "training_flops": f.training if f else "",
+        "training_tokens": f.training_tokens if f else "",
+        "weight_bytes": row.weights.bytes if row.weights else "",
+        "kv_cache_bytes_per_token": row.kv_cache.bytes_per_token if row.kv_cache else "",
+        "state_bytes": row.state.bytes if row.state else "",
+        "step_ns": latency.step_ns or "" if latency else "",
+    }
+
+
+def design_row(row: DesignPoint) -> Row:
+    """A point with its deviation."""
+    ratio = "" if row.aspect_ratio is None else f"{row.aspect_ratio:.3f}"
+    return point_row(row) | {"deviation": "" if row.deviation is None else row.deviation, "aspect_ratio": ratio}

@@ -1,0 +1,1 @@
+"""Depth against width: one model among others, before any of them exists."""

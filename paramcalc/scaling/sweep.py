@@ -1,0 +1,158 @@
+"""A grid of models around a base: over depth, over width, over any field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from paramcalc.count import Figures, describe
+from paramcalc.errors import ParamcalcError
+from paramcalc.footprint.assumptions import assume
+from paramcalc.model import Model
+from paramcalc.scaling.point import Bench, Question
+from paramcalc.scaling.rules import ImpossibleError, Rules, Values, deepened, field, rules, widened
+from paramcalc.version import SCHEMA_VERSION, __version__
+
+if TYPE_CHECKING:
+    from paramcalc import readers
+    from paramcalc.footprint.devices import Device
+    from paramcalc.scaling.report import ScaleReport
+
+Grid = Mapping[str, Sequence[Any]]
+MOST_POINTS = 10**6
+DEPTH, WIDTH = "depth", "width"
+
+
+def scale(
+    base: Model | readers.Source,
+    grid: Grid,
+    *,
+    rule: Mapping[str, str | int] | None = None,
+    training_tokens: int | None = None,
+    gpu: str | None = None,
+    context: int = 8192,
+    **assumptions: Any,
+) -> ScaleReport:
+    """Figures of every model on a grid around a base: `{"depth": [12, 24], "width": [768, 1536], "vocab_size": [...]}`.
+
+    `depth` and `width` change the fields that belong to them (see `scaling.rules`; `rule` changes how), any other name
+    one field. Further assumptions are those of `memory`. Points that cannot be are in the report, with the reason.
+    Raises ParamcalcError for grids that are not understood.
+    """
+    from paramcalc.scaling.report import ScaleReport
+
+    asked = question(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
+    return ScaleReport.model_validate(figures(as_model(base), grid, follow=rules(rule or {}), asked=asked))
+
+
+def as_model(base: Model | readers.Source) -> Model:
+    """A loaded model, or whatever `load` takes."""
+    from paramcalc.loading import load
+
+    return base if isinstance(base, Model) else load(base)
+
+
+def question(*, training_tokens: int | None, gpu: str | None, **assumptions: Any) -> Question:
+    """What is asked of every point, checked."""
+    return Question(assumed=assume(**assumptions), training_tokens=training_tokens, device=device_named(gpu))
+
+
+def device_named(name: str | None) -> Device | None:
+    """The device of that name. Raises ParamcalcError with the choices."""
+    if name is None:
+        return None
+    from paramcalc.footprint.devices import device
+
+    return device(name)
+
+
+def figures(
+    base: Model, grid: Grid, *, follow: Rules, asked: Question, each: Callable[[int, int], None] | None = None
+) -> Figures:
+    """The report as plain data; `each` is told how many points are done, and of how many."""
+    many = checked(grid)
+    bench = Bench(base, asked)
+    rows: list[Figures] = []
+    for row in points(bench, grid, follow):
+        rows.append(row)
+        if each is not None:
+            each(len(rows), many)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "version": __version__,
+        "model": describe(base),
+        "warnings": list(base.warnings),
+        "assumptions": {
+            "context": asked.assumed.context,
+            "batch": asked.assumed.batch,
+            "dtype": asked.assumed.dtype or base.dtype,
+            "rules": follow.values(),
+            "training_tokens": asked.training_tokens,
+            "gpu": asked.device.name if asked.device else None,
+        },
+        "base": bench.figures(base),
+        "axes": {name: list(values) for name, values in grid.items()},
+        "rows": rows,
+    }
+
+
+def checked(grid: Grid) -> int:
+    """How many points it has. Raises ParamcalcError for an empty axis, too many points, no axis at all."""
+    for name, values in grid.items():
+        if isinstance(values, str) or not values:
+            raise ParamcalcError(f"{name}: no values to sweep", "give a list, like depth=12,24 or depth=12:48:12")
+        if name in (DEPTH, WIDTH) and not all(type(value) is int and value > 0 for value in values):
+            raise ParamcalcError(f"{name} is a whole number from 1 on: {', '.join(map(str, values))}")
+    many = prod(map(len, grid.values()))
+    if not grid or many > MOST_POINTS:
+        what = f"{many:,} points" if grid else "nothing to sweep"
+        raise ParamcalcError(f"{what}; a grid has 1 to {MOST_POINTS:,}", "sweep fewer values of fewer fields")
+    return many
+
+
+def points(bench: Bench, grid: Grid, follow: Rules) -> Iterator[Figures]:
+    """Every point, the last axis running fastest."""
+    base = bench.base.variants.values()
+    names = {name: name if name in (DEPTH, WIDTH) else field(base, name) for name in grid}
+    wide: dict[int, Mapping[str, Any] | ImpossibleError] = {}
+    deep: dict[int, Mapping[str, Any] | ImpossibleError] = {}
+    for values in product(*grid.values()):
+        at = dict(zip(grid, values, strict=True))
+        asked = {names[name]: value for name, value in at.items()}
+        yield {"at": at, **_point(bench, asked, follow, base=base, wide=wide, deep=deep)}
+
+
+def _point(
+    bench: Bench,
+    at: Mapping[str, Any],
+    follow: Rules,
+    *,
+    base: Values,
+    wide: dict[int, Mapping[str, Any] | ImpossibleError],
+    deep: dict[int, Mapping[str, Any] | ImpossibleError],
+) -> Figures:
+    changes: dict[str, Any] = {}
+    for name, known, change in (
+        (WIDTH, wide, lambda size: widened(base, size, follow)),
+        (DEPTH, deep, lambda size: deepened(base, size)),
+    ):
+        if name not in at:
+            continue
+        found = _remembered(known, at[name], change)
+        if isinstance(found, ImpossibleError):
+            return {"valid": False, "problem": found.message, "fields": {}}
+        changes |= found
+    return bench.point(changes | {name: value for name, value in at.items() if name not in (DEPTH, WIDTH)})
+
+
+def _remembered(
+    known: dict[int, Mapping[str, Any] | ImpossibleError], size: int, change: Callable[[int], Mapping[str, Any]]
+) -> Mapping[str, Any] | ImpossibleError:
+    if size not in known:
+        try:
+            known[size] = change(size)
+        except ImpossibleError as error:
+            known[size] = error
+    return known[size]

@@ -1,0 +1,254 @@
+"""Sweeps and designs: the rules of widening, exact figures at every point, and budgets met by bisection."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import paramcalc
+from paramcalc.model import FieldValue
+from paramcalc.scaling.rules import ImpossibleError, Rules, continued, deepened, rules, widened
+from tests.conftest import Run
+
+TUTORIAL = "tutorial-110m"
+
+
+def valued(**fields: Any) -> dict[str, FieldValue]:
+    return {name: FieldValue(name, value) for name, value in fields.items()}
+
+
+LLAMA = valued(
+    hidden_size=4096,
+    num_hidden_layers=32,
+    num_attention_heads=32,
+    num_key_value_heads=8,
+    head_dim=None,
+    intermediate_size=14336,
+)
+
+
+# -- the rules ----------------------------------------------------------------------------------------------------
+
+
+def test_heads_and_widths_grow_in_proportion() -> None:
+    assert widened(LLAMA, 6144, Rules()) == {
+        "hidden_size": 6144,
+        "num_attention_heads": 48,
+        "num_key_value_heads": 12,
+        "intermediate_size": 21504,  # 3.5 x 6144
+    }
+
+
+def test_a_feed_forward_width_is_rounded_to_a_multiple() -> None:
+    # 14336 = 2^11 x 7: the multiple is 256, the largest there is; 3.5 x 4224 = 14784 lies between 14592 and 14848
+    assert widened(LLAMA, 4224, Rules())["intermediate_size"] == 14848
+    assert widened(LLAMA, 4224, Rules(multiple_of=1))["intermediate_size"] == 14784
+
+
+def test_key_value_heads_divide_the_query_heads() -> None:
+    """33 heads: a quarter of them would be 8.25; the divisors of 33 are 1, 3, 11 and 33, of which 11 is nearest."""
+    assert widened(LLAMA, 33 * 128, Rules())["num_key_value_heads"] == 11
+    single = LLAMA | valued(num_key_value_heads=1)
+    assert widened(single, 8192, Rules())["num_key_value_heads"] == 1
+
+
+def test_rules_can_be_changed() -> None:
+    wide = widened(LLAMA | valued(head_dim=128), 8192, rules({"heads": "kept", "kv_heads": "kept", "ffn": "kept"}))
+
+    assert wide == {"hidden_size": 8192, "head_dim": 256}
+
+
+@pytest.mark.parametrize("given", [{"head": "kept"}, {"heads": "same"}, {"multiple_of": "0"}, {"multiple_of": "x"}])
+def test_unknown_rules_are_errors(given: dict[str, str | int]) -> None:
+    with pytest.raises(paramcalc.ParamcalcError):
+        rules(given)
+
+
+def test_a_width_without_whole_heads_is_impossible() -> None:
+    with pytest.raises(ImpossibleError, match="width 4100 does not give whole num_attention_heads"):
+        widened(LLAMA, 4100, Rules())
+
+
+def test_lists_of_layers_go_on_in_their_period() -> None:
+    assert continued(["s", "s", "f"] * 2, 8, "layer_types") == ["s", "s", "f", "s", "s", "f", "s", "s"]
+    assert continued(["s", "s", "f"] * 2, 4, "layer_types") == ["s", "s", "f", "s"]
+    with pytest.raises(ImpossibleError, match="without a period"):
+        continued(["d", "s", "s", "s"], 8, "mlp_layer_types")
+
+
+def test_a_depth_takes_its_lists_along() -> None:
+    pattern = valued(num_hidden_layers=4, layer_types=["f", "s"] * 2, rope=[1, 2])
+
+    assert deepened(pattern, 3) == {"num_hidden_layers": 3, "layer_types": ["f", "s", "f"]}
+
+
+# -- sweeps -------------------------------------------------------------------------------------------------------
+
+
+def test_depth_is_linear_and_width_quadratic() -> None:
+    """The tutorial's own case: 110 M to 194 M by doubling the depth, to 389 M by doubling the width."""
+    report = paramcalc.scale(TUTORIAL, {"depth": [12, 24], "width": [768, 1536]}, context=1024)
+    totals = [row.parameters.total for row in report.rows if row.parameters]
+
+    assert totals == [109_529_856, 388_929_024, 194_482_944, 728_704_512]
+    layers = [row.parameters.non_embedding - row.at["width"] for row in report.rows if row.parameters]  # no final norm
+    assert layers[2] == 2 * layers[0]
+
+
+def test_points_have_the_figures_of_count_memory_and_flops() -> None:
+    """One engine behind every command: a point's figures are those of the model by itself."""
+    report = paramcalc.scale("mixtral-8x7b", {"depth": [32]}, context=4096, gpu="h100")
+    model = paramcalc.load("mixtral-8x7b")
+    counted, stored = paramcalc.count(model), paramcalc.memory(model, context=4096)
+    (row,) = report.rows
+
+    assert row.parameters is not None
+    assert row.parameters.model_dump() == {
+        "total": counted.parameters.total,
+        "active": counted.parameters.active,
+        "non_embedding": counted.parameters.non_embedding,
+        "embedding": counted.components["embedding"].total,
+    }
+    assert row.weights is not None
+    assert row.weights.bytes == stored.weights.bytes == 93_405_585_408
+    assert row.kv_cache is not None
+    assert row.kv_cache.bytes_per_token == 131_072
+    assert row.flops is not None
+    assert row.flops.forward_per_token == paramcalc.flops(model, tokens=1, context=4096).forward.total
+    assert row.latency is not None
+    assert row.latency.estimate
+
+
+@pytest.mark.parametrize("name", ["deepseek-v3", "gemma3-27b-text", "qwen3-next-80b-a3b", "t5-base", "bert-base-cased"])
+def test_every_kind_of_model_can_be_a_base(name: str) -> None:
+    model = paramcalc.load(name)
+    depth = next(v.value for k, v in model.variants.values().items() if k in ("num_hidden_layers", "encoder_layers"))
+    (row,) = paramcalc.scale(model, {"depth": [depth]}).rows
+
+    assert row.problem is None
+    assert row.parameters is not None
+    assert row.parameters.total == paramcalc.count(model).parameters.total
+
+
+def test_a_sweep_of_any_field_with_its_impossible_points() -> None:
+    report = paramcalc.scale("llama3-8b", {"num_key_value_heads": [8, 5, 32], "d_ff": [14336]})
+
+    assert [row.valid for row in report.rows] == [True, False, True]
+    assert "not divisible by num_key_value_heads (5)" in (report.rows[1].problem or "")
+    assert report.rows[0].parameters is not None
+    assert report.rows[0].parameters.total == 8_030_261_248
+    assert report.rows[2].fields == {"num_key_value_heads": 32, "intermediate_size": 14336}
+
+
+@pytest.mark.parametrize(
+    "grid", [{}, {"depth": []}, {"depth": [0]}, {"width": ["x"]}, {"nosuch": [1]}, {"depth": "12"}]
+)
+def test_grids_that_are_not_understood_are_errors(grid: dict[str, Any]) -> None:
+    with pytest.raises(paramcalc.ParamcalcError):
+        paramcalc.scale(TUTORIAL, grid)
+
+
+# -- designs ------------------------------------------------------------------------------------------------------
+
+
+def test_a_design_is_the_closest_width() -> None:
+    """Around 389 M at 12 layers: 1,536 is it exactly; its neighbours of 64 channels more or less are further off."""
+    report = paramcalc.design(TUTORIAL, 388_929_024, depth=[12, 24])
+    first, second = report.rows
+
+    assert first.at == {"depth": 12, "width": 1536}
+    assert first.deviation == 0
+    assert first.aspect_ratio == 128
+    assert report.best == 0
+    assert second.deviation is not None
+    assert second.parameters is not None
+    other = paramcalc.scale(TUTORIAL, {"depth": [24], "width": [second.at["width"] - 64, second.at["width"] + 64]})
+    for row in other.rows:
+        assert row.parameters is not None
+        assert abs(row.parameters.total - 388_929_024) > abs(second.deviation)
+
+
+def test_one_field_can_be_solved_for() -> None:
+    """7.99 B = 8.03 B less 32 layers x 3 x 4,096 channels for each of 77 columns of the FFN."""
+    report = paramcalc.design("llama3-8b", 8_030_261_248 - 77 * 32 * 3 * 4096, solve="d_ff")
+    (row,) = report.rows
+
+    assert row.at == {"width": 4096, "d_ff": 14336 - 77}
+    assert row.deviation == 0
+
+
+def test_a_design_for_a_device_fits_it_and_the_next_width_does_not() -> None:
+    report = paramcalc.design(TUTORIAL, depth=[24], gpu="8GiB", context=32768)
+    (row,) = report.rows
+    width = row.at["width"]
+    one, next_one = (
+        paramcalc.memory(
+            paramcalc.load(TUTORIAL, overrides={"n_layers": 24, "d_model": w, "n_heads": w // 64, "d_ff": 4 * w}),
+            context=32768,
+        )
+        for w in (width, width + 64)
+    )
+
+    assert one.per_device.total.bytes <= 8 * 2**30 < next_one.per_device.total.bytes
+
+
+def test_a_design_is_saved_as_a_model(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "design.yaml"
+    code, out, _ = run("design", "--budget", "1.1B", "--depth", "22", "--vocab", "32000", "--save", str(path), "--json")
+    row = json.loads(out)["rows"][0]
+
+    assert code == 0
+    assert paramcalc.count(paramcalc.load(path)).parameters.total == row["parameters"]["total"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["design"],
+        ["design", "--budget", "many"],
+        ["design", "--budget", "1.1B", "--match", "weight-bytes"],
+        ["design", "--budget", "8GiB", "--match", "total"],
+        ["design", "--budget", "1.1B", "--gpu", "nosuch"],
+        ["design", TUTORIAL, "--budget", "1B", "--vocab", "5"],
+        ["scale"],
+        ["scale", TUTORIAL],
+        ["scale", TUTORIAL, "--depth", "x"],
+        ["scale", TUTORIAL, "--depth", "12:"],
+        ["scale", TUTORIAL, "--depth", "9:3"],
+        ["scale", TUTORIAL, "--sweep", "d_ff"],
+        ["scale", TUTORIAL, "--sweep", "nosuch=1"],
+        ["scale", TUTORIAL, "gpt2", "--depth", "3"],
+        ["scale", TUTORIAL, "--depth", "3", "--rule", "heads"],
+    ],
+)
+def test_what_cannot_be_asked_is_an_error(run: Run, arguments: list[str]) -> None:
+    code, out, err = run(*arguments)
+
+    assert code == 2
+    assert out == ""
+    assert err.startswith("error: ")
+
+
+def test_json_is_the_report(run: Run) -> None:
+    _, out, _ = run("scale", TUTORIAL, "--depth", "12,24", "--width", "768,1000", "--json", "--context", "1k")
+    report = paramcalc.scale(TUTORIAL, {"depth": [12, 24], "width": [768, 1000]}, context=1024)
+
+    assert paramcalc.ScaleReport.model_validate_json(out) == report
+
+
+def test_an_interrupted_file_is_what_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("before\n")
+
+    def stop(_from: str, _to: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", stop)
+    code, _, _ = run("scale", TUTORIAL, "--depth", "12", "--format", "csv", "--output", str(path))
+
+    assert code == 130
+    assert path.read_text() == "before\n"
+    assert list(tmp_path.iterdir()) == [path]
