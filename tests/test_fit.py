@@ -111,6 +111,17 @@ def test_the_best_format_is_the_largest_that_fits() -> None:
     assert smaller.format not in ("bfloat16", "float32")
 
 
+def test_warnings_are_those_of_memory() -> None:
+    """What memory says of a format and of a part that is tied, a verdict says too."""
+    asked = {"context": 8192, "dtype_of": (("lm_head", "float32"),)}
+    model = paramcalc.load("gpt2-xl")
+    found = paramcalc.fit(model, gpu="24GiB", **asked)  # type: ignore[arg-type]
+
+    assert found.warnings == paramcalc.memory(model, **asked).warnings != ()  # type: ignore[arg-type]
+    with pytest.raises(paramcalc.ParamcalcError, match="no tensor of the model is called so"):
+        verdict("llama3-8b", dtype_of=(("no_such", "float32"),))
+
+
 def test_bisection() -> None:
     asked: list[int] = []
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.count import Figures, describe
+from paramcalc.count import Figures
 from paramcalc.errors import ParamcalcError
-from paramcalc.footprint import per_device, weights
+from paramcalc.footprint import memory, per_device, weights
 from paramcalc.footprint.assumptions import Assumptions, assume
 from paramcalc.footprint.devices import Device, device, devices
 from paramcalc.model import Model
@@ -86,18 +86,15 @@ class Trial:
 
 def figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal) -> Figures:
     """The answer as plain data: the keys and the order of `FitReport`."""
-    trial, budget = Trial(model), int(gpu.memory * share)
-    held = per_device.figures(model, assumed, trial.plan(assumed))
-    used = held["total"]["bytes"]
+    trial, budget, asked = Trial(model), int(gpu.memory * share), memory.figures(model, assumed)
+    used = asked["per_device"]["total"]["bytes"]
     context = largest(lambda tokens: trial.used(assumed.but(context=tokens)) <= budget)
     batch = largest(lambda sequences: trial.used(assumed.but(batch=sequences)) <= budget)
     form, count = best_format(trial, assumed, budget), fewest_devices(trial, assumed, budget)
     found: Figures = {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "model": describe(model),
-        "warnings": [*model.warnings],
-        "assumptions": assumed.values(),
+        **{name: asked[name] for name in ("model", "warnings", "assumptions")},
         "gpu": described(gpu),
         "gpu_memory_utilization": str(share),
         "budget_bytes": budget,
@@ -105,7 +102,7 @@ def figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal) -> 
         "used_bytes": used,
         "used_percent": round(100 * used / gpu.memory, 1),
         "free_bytes": budget - used,
-        "per_device": held,
+        "per_device": asked["per_device"],
         "largest_context": context,
         "largest_batch": batch,
         "fewest_devices": count,
@@ -132,7 +129,14 @@ def largest(fits: Callable[[int], bool]) -> int | None:
 
 def best_format(trial: Trial, assumed: Assumptions, budget: int) -> Figures | None:
     """The largest format of the ladder that fits, where everything else stays."""
-    tried = {name: trial.attempted(assumed.but(dtype=name, dtype_of=())) for name in LADDER}
+
+    def attempted(name: str) -> int | None:
+        return trial.attempted(assumed.but(dtype=name, dtype_of=()))
+
+    first = attempted(LADDER[0])
+    if first is not None and first <= budget:  # nothing on the ladder is larger
+        return {"format": LADDER[0], "used_bytes": first}
+    tried = {name: attempted(name) for name in LADDER[1:]}
     fitting = {name: used for name, used in tried.items() if used is not None and used <= budget}
     if not fitting:
         return None

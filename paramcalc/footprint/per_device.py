@@ -81,9 +81,9 @@ def loads(plan: Plan, assumed: Assumptions) -> list[dict[str, Any]]:
     return [_load(held, assumed, batch) for held in plan.stages]
 
 
-def figures(model: Model, assumed: Assumptions, plan: Plan | None = None) -> dict[str, Any]:
+def figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
     """`per_device` of the report."""
-    plan = plan or planned(model, assumed)
+    plan = planned(model, assumed)
     found = loads(plan, assumed)
     fullest = max(range(len(found)), key=lambda i: found[i]["total"]["bytes"])
     held, load = plan.stages[fullest], found[fullest]
@@ -127,5 +127,5 @@ def _on_device(kept: Iterable[Kept], dealt: Shares) -> Iterator[Kept]:
         if one.shares is None:
             yield one
         else:
-            units = int(one.shares)
-            yield one._replace(elements=int(one.elements) // units * -(-units // dealt.tensor))
+            units, elements = int(one.shares), int(one.elements)
+            yield one._replace(elements=-(-elements * -(-units // dealt.tensor) // units))

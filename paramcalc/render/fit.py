@@ -100,7 +100,7 @@ def most_table(report: FitReport, room: int) -> Table:
 def _most(report: FitReport) -> Iterator[tuple[str, str, str]]:
     fewest, best = report.fewest_devices, report.best_format
     if fewest is None:
-        yield "fewest devices", "none", "not even on the most that are tried"
+        yield "fewest devices", "none", "of those tried, up to 128"
     else:
         sizes = {"tp": fewest.tensor_parallel, "pp": fewest.pipeline_parallel, "ep": fewest.expert_parallel}
         how = "".join(f"{name} {size}, " for name, size in sizes.items() if size > 1)
