@@ -18,6 +18,7 @@ from paramcalc.spec import Block, Component
 if TYPE_CHECKING:
     from paramcalc.families.own_fields import TransformerConfig
 
+DEEPEST_SECTION = 2  # thinker_config.text_config
 # Keys of a preset that describe the file rather than the model.
 ABOUT = ("source", "published", "name", "description")
 OWN = "transformer"
@@ -358,15 +359,18 @@ def _dtype(fields: Mapping[str, Any], family: str, origin: str, *, quantised: bo
     return default, [f"{family}: the config names no dtype; {default} is assumed for the bytes"]
 
 
-def _quantization(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, bool]:
+QUANTISED = ("quantization_config", "compression_config", "quantization", *readers.SIDECARS)
+
+
+def _quantization(fields: Mapping[str, Any], depth: int = 0) -> tuple[Mapping[str, Any] | None, bool]:
     """What the files say about how the checkpoint is quantised, and whether a section says it, of itself."""
-    sections = [value for value in fields.values() if isinstance(value, Mapping)]
-    for place in (fields, *sections):
-        for key in ("quantization_config", "quantization", *readers.SIDECARS):
-            stated = place.get(key)
-            if isinstance(stated, Mapping) and stated:
-                return stated, place is not fields
-    return None, False
+    for key in QUANTISED:
+        stated = fields.get(key)
+        if isinstance(stated, Mapping) and stated:
+            return stated, depth > 0
+    sections = [value for value in fields.values() if isinstance(value, Mapping)] if depth < DEEPEST_SECTION else []
+    found = (_quantization(section, depth + 1) for section in sections)
+    return next((one for one in found if one[0] is not None), (None, False))
 
 
 # -- overrides ---------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from paramcalc.errors import SourceError, nearest
 
 LARGEST_FILE = 10 * 2**20  # a config is a few KiB; ten MiB leave room for the longest ignore lists
 MOST_ALIASES = 100
-SIDECARS = ("hf_quant_config.json", "quantize_config.json")
+SIDECARS = ("hf_quant_config.json", "quantize_config.json", "quant_config.json")
 # What stands beside a config.json and is taken for it: the keys that give it away.
 NEIGHBOURS = (
     ({"tokenizer_class"}, "a tokenizer's config"),

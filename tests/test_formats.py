@@ -262,6 +262,17 @@ def test_a_row_for_each_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nvfp4" in capsys.readouterr().out
 
 
+def test_average_bits_and_mtp_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", "llama3-8b", "--bpw", "4.65", "--json"]) == 0
+    assert "exl2-4.65bpw" in json.loads(capsys.readouterr().out)["weights"]["by_format"]
+    assert main(["memory", "deepseek-v3", "--dtype", "fp8-block128", "--include-mtp", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["weights"]["bytes"], found["assumptions"]["include_mtp"]) == (688_574_839_360, True)
+    for wrong in (["--bpw", "many"], ["--bpw", "99"], ["--bpw", "4", "--dtype", "nf4"]):
+        assert main(["memory", "llama3-8b", *wrong]) == 2
+    assert "none are known" in memory("llama3-8b", include_mtp=True).warnings[0]
+
+
 def test_an_unknown_format_is_refused_with_the_choices(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dtypes", "zzzzzz"]) == 2
     assert "nf4, nf4-dq" in capsys.readouterr().err

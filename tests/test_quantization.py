@@ -12,6 +12,7 @@ import paramcalc
 from paramcalc.footprint.module_names import matches, names_of, pattern
 from paramcalc.footprint.quantization_methods import METHODS
 from paramcalc.footprint.report import MemoryReport
+from paramcalc.loading import _quantization
 from paramcalc.spec import Category, Weight
 
 # One layer of the small Llama below: q and o 64 x 64, k and v 32 x 64, gate, up and down 128 x 64.
@@ -239,7 +240,7 @@ def test_nvfp4_of_gemma4_leaves_attention_alone_layer_by_layer() -> None:
 # -- rules -----------------------------------------------------------------------------------------------------------
 
 
-def nf4(*skipped: str) -> dict[str, Any]:
+def nf4(skipped: list[str] | str) -> dict[str, Any]:
     return dict(
         quant_method="bitsandbytes", load_in_4bit=True, bnb_4bit_quant_type="nf4", llm_int8_skip_modules=skipped
     )
@@ -250,6 +251,7 @@ def nf4(*skipped: str) -> dict[str, Any]:
     [
         (["lm_head"], 4 * LAYER),
         ([], 4 * LAYER + 256 * 64),  # a list of one's own replaces the usual exception
+        ("lm_head", 4 * LAYER),  # a word where a list is meant
         (["lm_head", "self_attn"], 4 * FFN),
         (["lm_head", "q_proj"], 4 * (LAYER - 64 * 64)),
         (["lm_head", "model.layers.0"], 3 * LAYER),
@@ -260,8 +262,8 @@ def nf4(*skipped: str) -> dict[str, Any]:
         (["lm_head", "qkv_proj"], 4 * (LAYER - 64 * 64 - 2 * 32 * 64)),  # fused: each of its parts
     ],
 )
-def test_modules_that_are_left_out(skipped: list[str], left: int) -> None:
-    found = quantised(SMALL, nf4(*skipped))
+def test_modules_that_are_left_out(skipped: list[str] | str, left: int) -> None:
+    found = quantised(SMALL, nf4(skipped))
 
     assert found["nf4"] == left
     assert sum(found.values()) == 4 * LAYER + REST
@@ -277,10 +279,10 @@ def test_names_of_compressed_tensors_are_whole_names() -> None:
 
 
 def test_a_rule_that_matches_nothing_is_said() -> None:
-    (warning,) = memory(SMALL, nf4("lm_head", "mlp.router", "model.layers.9.mlp")).warnings
+    (warning,) = memory(SMALL, nf4(["lm_head", "mlp.router", "model.layers.9.mlp"])).warnings
 
     assert "'mlp.router', 'model.layers.9.mlp'" in warning
-    assert memory("gpt-oss-20b", nf4("lm_head", "mlp.router", "vision_tower", "model.norm")).warnings == ()
+    assert memory("gpt-oss-20b", nf4(["lm_head", "mlp.router", "vision_tower", "model.norm"])).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -538,6 +540,24 @@ def test_autogptqs_file_beside_the_config(tmp_path: Path) -> None:
     (tmp_path / "quantize_config.json").write_text(json.dumps({"bits": 4, "group_size": 64, "desc_act": False}))
 
     assert memory(tmp_path).weights.by_format["gptq-int4-g64"].parameters == 4 * LAYER
+
+
+def test_a_section_of_a_section_speaks_of_its_language_model() -> None:
+    """Qwen2.5-Omni's thinker: the model within is what is quantised."""
+    text = SMALL | {"quantization_config": {"quant_method": "eetq"}}
+    found, in_section = _quantization({"thinker_config": {"text_config": text}})
+
+    assert found == {"quant_method": "eetq"}
+    assert in_section
+    assert _quantization(text) == ({"quant_method": "eetq"}, False)
+
+
+def test_autoawqs_file_beside_the_config(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    sidecar = {"zero_point": True, "q_group_size": 64, "w_bit": 4, "version": "GEMM"}
+    (tmp_path / "quant_config.json").write_text(json.dumps(sidecar))
+
+    assert memory(tmp_path).weights.by_format["awq-int4-g64"].parameters == 4 * LAYER
 
 
 def test_the_config_itself_wins_over_a_file_beside_it(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.groups import Group
+from paramcalc.cli.options import FLAG
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import OVERHEAD, PREFILL_CHUNK, Assumptions, assume
 from paramcalc.units import human_bytes, parse_bytes, parse_tokens
@@ -21,12 +23,12 @@ class Asked(NamedTuple):
     flags: tuple[str, ...]
     metavar: str
     help: str
-    read: Callable[[str], Any] = str
+    read: Callable[[Any], Any] = str
     many: bool = False
 
     def annotation(self) -> Any:
         """As Typer wants it."""
-        kind = list[str] if self.many else str
+        kind = bool if self.metavar == FLAG else list[str] if self.many else str
         return Annotated[kind | None, typer.Option(*self.flags, metavar=self.metavar, help=self.help)]
 
 
@@ -35,6 +37,13 @@ def whole(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise ParamcalcError(f"{text!r} is not a whole number")
     return int(text)
+
+
+def average(text: str) -> str:
+    """`4.65` as the format of that name."""
+    if not re.fullmatch(r"[0-9]{1,2}([.][0-9]{1,6})?", text):
+        raise ParamcalcError(f"--bpw {text}: not a number of bits", "write it like --bpw 4.65")
+    return f"exl2-{text}bpw"
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -58,6 +67,10 @@ ASKED = {
         ("--dtype", "--quantization"), "FORMAT", "Format of the weights; the checkpoint's own if not given."
     ),
     "dtype_of": Asked(("--dtype-of",), "PART=FORMAT", "Format of a category or path, like norm=fp32.", pair, many=True),
+    "bpw": Asked(("--bpw",), "BITS", "Average bits for each weight, as ExLlamaV2 mixes them: 4.65.", average),
+    "include_mtp": Asked(
+        ("--include-mtp",), FLAG, "Add the modules for multi-token prediction that the checkpoint ships.", bool
+    ),
     "kv_cache_dtype": Asked(("--kv-cache-dtype",), "DTYPE", "Dtype of keys and values, like fp8 or q8_0."),
     "v_cache_dtype": Asked(("--v-cache-dtype",), "DTYPE", "Dtype of values, where it is not that of keys."),
     "state_dtype": Asked(("--state-dtype",), "DTYPE", "Dtype of recurrent states; the reference's if not given."),
@@ -104,6 +117,10 @@ def assumed(**texts: Any) -> Assumptions:
         if text is not None and text != []:
             read = ASKED[name].read
             given[name] = tuple(map(read, text)) if ASKED[name].many else read(text)
+    if "bpw" in given:
+        if "dtype" in given:
+            raise ParamcalcError("--bpw and --dtype both state a format", "leave one of them out")
+        given["dtype"] = given.pop("bpw")
     return assume(**given)
 
 

@@ -140,15 +140,15 @@ def _each(size: int | None) -> str:
 ABSMAX = "float32 absmax for each 64 values"
 
 
-def bnb4(kind: str = "nf4", *, double: bool = False, text: int = 0) -> Format:
+def bnb4(kind: str = "nf4", *, double: bool = False) -> Format:
     """4 bits of bitsandbytes (QLoRA, 2305.14314): a float32 absmax for each 64 values.
 
-    `double`: absmax in 8 bits, with a float32 for each 256 of them. Files keep the code tables, and a text of `text`
-    bytes about each matrix.
+    `double`: absmax in 8 bits, with a float32 for each 256 of them. Files keep the code tables too, and about a hundred
+    bytes of text for each matrix, which are not counted.
     """
     absmax = (Extra("absmax", "block", 32, 64),)
     nested = (Extra("absmax", "block", 8, 64), Extra("nested_absmax", "block", 32, 64 * 256))
-    records = [Extra("quant_map", "tensor", 16 * 32), Extra("quant_state", "tensor", 8 * text)]
+    records = [Extra("quant_map", "tensor", 16 * 32)]
     records += [Extra("nested_quant_map", "tensor", 256 * 32)] if double else []
     return Format(
         f"{kind}-dq" if double else kind,

@@ -81,7 +81,7 @@ MTP = {"proj": ("eh_proj", "fc", "proj"), "lm_head": ("shared_head", "lm_head")}
 TOWERS = frozenset((*WORDS["vision_tower"], *WORDS["projector"], *WORDS["audio_tower"]))
 # What a rule may name without there being a matrix of that name: nothing is lost where it matches none.
 NO_MATRIX = re.compile(
-    r"norm|ln_|embed|wte|bias|conv|rotary|lm_head|mtp|eh_proj|head|sinks|A_log|dt_|shared_expert_gate"
+    r"norm|ln_|embed|wte|bias|conv|rotary|lm_head|mtp|eh_proj|head|sinks|A_log|dt_|shared_expert_gate|weights_proj"
 )
 
 

@@ -26,7 +26,8 @@ LEFT_OUT = (
 
 def left_out(stated: Stated) -> tuple[Rule, ...]:
     """The modules that stay as they are, under whichever key the method has for them."""
-    return tuple(Rule(str(text)) for key in LEFT_OUT for text in stated.get(key) or ())
+    lists = (stated.get(key) or () for key in LEFT_OUT)
+    return tuple(Rule(str(text)) for names in lists for text in ([names] if isinstance(names, str) else names))
 
 
 def whole(value: Any) -> int | None:

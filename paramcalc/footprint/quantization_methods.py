@@ -175,8 +175,9 @@ def fp8(stated: Stated) -> Scheme:
     block, static = stated.get("weight_block_size"), stated.get("activation_scheme") == "static"
     bits = 8 if stated.get("scale_fmt") == "ue8m0" and stated.get("expert_dtype") == "fp4" else 32
     form = floats.fp8_block(int(block[0]), static=static, bits=bits) if block else floats.fp8_tensor(static=static)
-    experts = (Rule("experts", floats.MXFP4),) if stated.get("expert_dtype") == "fp4" else ()
-    return Scheme("fp8", form, LINEARS, (*left_out(stated), *experts))
+    own = [Rule("experts", floats.MXFP4)] if stated.get("expert_dtype") == "fp4" else []
+    own.append(Rule("indexer.weights_proj"))  # kept in a wider dtype (DeepSeek-V3.2)
+    return Scheme("fp8", form, LINEARS, (*left_out(stated), *own))
 
 
 def mxfp4(stated: Stated) -> Scheme:

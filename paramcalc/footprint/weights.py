@@ -56,6 +56,8 @@ def plan(model: Model, assumed: Assumptions) -> Plan:
         return Plan(_of_file(file), tuple(f"{model.family}: {text}" for text in (*doubts, *file.notes)))
     found, chosen, own, unused = _stored_so(model, assumed)
     said = [*chosen.doubts, *_missed(model, [rule for rule in unused if rule in own])]
+    if assumed.include_mtp and not any(one.weight.role == "mtp" for one in found):
+        said.append("modules for multi-token prediction are asked for, and none are known of this model")
     if assumed.dtype is None:
         said += unmatched(chosen, (rule for rule in unused if rule not in own))
     return Plan(found, tuple(f"{model.family}: {text}" for text in said))
