@@ -453,6 +453,13 @@ def test_every_method_of_transformers_is_read() -> None:
         dict(quant_method="compressed-tensors", config_groups=[1]),
         dict(quant_method="mxfp4", modules_to_not_convert=3),
         dict(quant_method="hqq", quant_config="none"),
+        dict(bits=4, group_size=0),
+        dict(quant_method="mlx", bits=4, group_size=-64),
+        dict(
+            quant_method="torchao",
+            quant_type=dict(default=dict(_type="Int4WeightOnlyConfig", _data=dict(group_size=0))),
+        ),
+        dict(quant_method="aqlm", out_group_size=0),
     ],
 )
 def test_what_cannot_be_understood_is_an_error(config: dict[str, Any]) -> None:

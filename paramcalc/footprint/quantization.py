@@ -64,8 +64,11 @@ def scheme(stated: Mapping[str, Any] | None, *, towers: bool = True) -> Scheme |
 
     try:
         found = read(stated)
+        for form in (found.format, *(rule.format for rule in found.rules)):
+            if form is not None and (form.columns < 1 or any(extra.size < 0 for extra in form.extras)):
+                raise ValueError("a group holds at least one value")
         return found if towers else found._replace(rules=(*SPARED, *found.rules))
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError, ArithmeticError) as error:
         method = str(stated.get("quant_method", "quantised"))
         raise ConfigError(
             f"quantization_config ({method}): a field is not of the kind that is meant: {error}",
