@@ -7,7 +7,7 @@ and was not looked at is reported, never ignored.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from reprlib import Repr
 from typing import Any, NamedTuple
 
@@ -344,21 +344,32 @@ class Config:
 
         A key with a declared default is the family's own, read or not: MoE fields of a model without experts.
         """
-        harmless, when_off, learned = known_keys()
+        harmless, when_off, _ = known_keys()
         loose = [
             f"{self.path}{key}"
-            for key, value in self.fields.items()
-            if key not in self._read
-            and key not in self._reading.defaults
-            and key not in self._reading.names.values()
-            and value is not None
-            and (key not in harmless or (isinstance(value, str) and value in learned))
-            and key not in self._reading.unused
-            and not (key in when_off and not value)
+            for key, value in self._foreign()
+            if key not in harmless and not (key in when_off and not value)
         ]
         for section in self._sections.values():
             loose += section.unread()
         return loose
+
+    def learned_activations(self) -> list[tuple[str, str]]:
+        """Keys that the recipe does not read, with activations that have parameters of their own."""
+        harmless, _, learned = known_keys()
+        found = [
+            (f"{self.path}{key}", value)
+            for key, value in self._foreign()
+            if key in harmless and isinstance(value, str) and value in learned
+        ]
+        for section in self._sections.values():
+            found += section.learned_activations()
+        return found
+
+    def _foreign(self) -> Iterator[tuple[str, Any]]:
+        own = self._reading
+        known = {*self._read, *own.defaults, *own.names.values(), *own.unused}
+        return ((key, value) for key, value in self.fields.items() if key not in known and value is not None)
 
     def _checked(self, name: str, value: Any, default: Any) -> Any:
         if isinstance(default, bool):

@@ -212,6 +212,10 @@ def _from_config(
     fields = dict(view.fields)
     doubts += view.all_doubts()
     doubts += [f"{family.name}: key {key!r} was not used; the count may be incomplete" for key in view.unread()]
+    doubts += [
+        f"{family.name}: {key} is {word}, an activation with parameters of its own in each FFN; they are not counted"
+        for key, word in view.learned_activations()
+    ]
     if not index()[family.name].goldens:
         doubts.append(f"{family.name}: this family has not been verified against a reference")
     quantization, in_section = _quantization({**document.beside, **fields})

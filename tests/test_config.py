@@ -146,7 +146,9 @@ def test_foreign_keys_are_reported_and_known_ones_are_not() -> None:
 
 def test_an_activation_with_parameters_is_never_harmless() -> None:
     assert view(hidden_act="silu").unread() == []
-    assert view(hidden_act="xielu").unread() == ["hidden_act"]
+    assert view(hidden_act="silu").learned_activations() == []
+    assert view(hidden_act="xielu").unread() == []
+    assert view(hidden_act="xielu").learned_activations() == [("hidden_act", "xielu")]
 
 
 def test_null_for_a_flag_that_is_on_by_default_is_a_doubt() -> None:

@@ -8,9 +8,9 @@ from paramcalc.dims import named
 from paramcalc.families.attentions import gqa, mha
 from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import Named, composes
+from paramcalc.families.seeing import Named, any_language_model, composes, joined
 from paramcalc.families.skeletons import layer_norm, pre_norm, rms
-from paramcalc.families.towers import tower
+from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import cubes, patch_count, patches, plain, qwen2_5_merger, two_layers
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
 
@@ -142,14 +142,11 @@ def ovis2_vision(v: Config) -> Block:
 @family("ovis2", ties="above")
 def ovis2(c: Config) -> Component:
     """AIMv2, a table of visual words, Qwen2 (Ovis, 2405.20797; Ovis2ForConditionalGeneration)."""
-    whole = composes(
-        c,
-        Named("qwen2"),
-        Named("ovis2_vision"),
-        lambda v, _: block("projector", visual_words=Embedding(rows=v.vocab_size, width=c.hidden_size)),
-        any_tower=False,
-    )
-    _, text = c.sections()
-    same = (c.vocab_size, c.hidden_size) == (text.vocab_size, text.hidden_size)
-    c.require(same or c.tie_word_embeddings, "vocab_size or hidden_size differs from text_config's", "tie the head")
-    return whole
+    seen, v = tower_in(c, "vision_config", "ovis2_vision")
+    language, _ = any_language_model(c, Named("qwen2"))
+    words = block("projector", visual_words=Embedding(rows=v.vocab_size, width=c.hidden_size))
+    head = language.items.get("lm_head")
+    if head is not None and not c.tie_word_embeddings:  # of the sizes that the whole states, whatever the section does
+        own = Linear(d_in=c.hidden_size, d_out=c.vocab_size, category="head")
+        language = block(**language.items | {"lm_head": own})
+    return joined(language, vision_tower=seen, projector=words)

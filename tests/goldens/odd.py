@@ -114,7 +114,7 @@ def declared(config: Any) -> dict[str, Any]:
     names = {field.name for field in dataclasses.fields(config)}
     fields = {key: value for key, value in config.to_dict().items() if key in names}
     for key in NESTED:
-        if key in fields:
+        if isinstance(fields.get(key), dict):
             fields[key] = declared(getattr(config, key))
     return fields
 
@@ -129,7 +129,8 @@ def start(model_type: str) -> dict[str, Any]:
 def defaults(config: Any) -> dict[str, Any]:
     """What the class takes for keys that are left out: within a section that is stated, the section's own class."""
     fields = declared(config)
-    return fields | {key: declared(type(getattr(config, key))()) for key in NESTED if key in fields}
+    nested = [key for key in NESTED if isinstance(fields.get(key), dict)]
+    return fields | {key: declared(type(getattr(config, key))()) for key in nested}
 
 
 def merged(fields: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -156,14 +157,18 @@ def draw(model_type: str, seed: int, count: int) -> Iterator[dict[str, Any]]:
     config = oracle.config_from({"model_type": model_type, **stated})
     base, unstated = declared(config), defaults(config)
     seen: set[int] = set()
+    tried: list[dict[str, Any]] = []
     for attempt in range(count * 50):
         if len(seen) == count:
             return
         rng = random.Random(zlib.crc32(f"{seed}-{model_type}-{attempt}".encode()))
         fields = copy.deepcopy(base)
-        for part in (fields, *(fields[key] for key in NESTED if key in fields)):
+        for part in (fields, *(fields[key] for key in NESTED if isinstance(fields.get(key), dict))):
             mutate(part, rng)
         drawn = merged(stated, sparse(fields, unstated))
+        if drawn in tried:
+            continue
+        tried.append(drawn)
         try:
             total = oracle.measure({"model_type": model_type, **drawn})["total"]
         except Exception:
