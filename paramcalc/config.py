@@ -94,6 +94,7 @@ MAY_BE_ZERO = frozenset(
         "num_sparse_encoder_layers",
         "num_sparse_decoder_layers",
         "pad_token_id",
+        "window_size",  # Segment Anything: everywhere
         "first_k_dense_replace",
         "n_shared_experts",
         "num_mtp_layers",

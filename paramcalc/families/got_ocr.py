@@ -16,7 +16,7 @@ from paramcalc.families.vision import patches
 from paramcalc.spec import Block, Component, Linear, Norm, Param, block, stack
 
 
-@tower("got_ocr2_vision")
+@tower("got_ocr2_vision", "pp_chart2table_vision")
 def got_ocr2_vision(v: Config) -> Block:
     """ViTDet: windows in most layers, positions added to their scores, a neck (Segment Anything, 2304.02643)."""
     d, out = v.hidden_size, v.output_channels
@@ -45,10 +45,10 @@ def got_ocr2_vision(v: Config) -> Block:
     )
 
 
-@family("got_ocr2")
+@family("got_ocr2", "pp_chart2table")
 def got_ocr2(c: Config) -> Component:
     """Segment Anything's tower, two convolutions and a layer, Qwen2 (GOT-OCR 2, 2409.01704)."""
-    seen, v = tower_in(c, "vision_config", "got_ocr2_vision")
+    seen, v = tower_in(c, "vision_config", f"{c.family}_vision")
     text = sizes(151860, 1024, 2816, 24, 16, 16)
     language, d = text_model(c, "qwen2", text, tied=c.tie_word_embeddings)
     out = v.output_channels

@@ -90,7 +90,9 @@ def sees(
 
 
 def tied(c: Config, section: Config) -> bool:
-    """Whether the head is the embedding: the whole file says so, or in some classes either of the two."""
+    """Whether the head is the embedding: the whole file says so, in some classes the section, or either of the two."""
+    if c.ties == "section":
+        return bool(section.tie_word_embeddings)
     return bool(c.tie_word_embeddings or (c.ties == "either" and section.tie_word_embeddings))
 
 
@@ -99,9 +101,15 @@ def composes(c: Config, text: Named, tower: Named, projector: Projector, *, any_
 
     The head is the wrapper's own, whatever head the language model has when it stands alone.
     """
+    seen, v = vision(c, tower.kind, any_kind=any_tower, **tower.sizes)
+    language, d = any_language_model(c, text)
+    return joined(language, vision_tower=seen, projector=projector(v, d))
+
+
+def any_language_model(c: Config, text: Named) -> tuple[Block, int]:
+    """The language model of text_config, of any kind, under the wrapper's head; and its width."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    seen, v = vision(c, tower.kind, any_kind=any_tower, **tower.sizes)
     stated = c.section("text_config", Reading(dict(model_type=text.kind))).model_type
     kind = text.spellings.get(stated, stated)
     recipe, reading = get(kind).recipe, get(kind).reading
@@ -117,4 +125,4 @@ def composes(c: Config, text: Named, tower: Named, projector: Projector, *, any_
         parts["lm_head"] = Linear(
             d_in=view.hidden_size, d_out=rows, category="head", tied_to=owner, split=by_vocabulary(rows)
         )
-    return joined(block(**parts), vision_tower=seen, projector=projector(v, view.hidden_size))
+    return block(**parts), view.hidden_size

@@ -66,7 +66,9 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         "vision",
         (
             called("vision_tower", "vision_model", "image_encoder", "img_processor", "visual", "vqmodel"),
-            called("vision_encoder", "video_tower", "image_tower"),
+            called("vision_encoder", "video_tower", "image_tower", "high_res_vision_model", "high_res_vision_neck"),
+            part(r"^DeepseekVLHybridModel$", "high_res_vision_alpha", "high_res_vision_proj"),
+            part(r"^JanusModel$", "generation_embeddings", "generation_aligner", "generation_head"),
             part(r"^FuyuModel$", "vision_embed_tokens"),
             part(r"^NeoMMEModel$", "patch_embeddings"),
             part(r"^GotOcr2Model$", "vision_tower"),
@@ -80,6 +82,8 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
             part(r"^Phi4MultimodalAudioEmbedding$", "encoder"),
             part(r"^GraniteSpeech(Plus)?Model$", "encoder"),
             part(r"^Seamless", "speech_encoder", "t2u_model", "vocoder"),
+            part(r"^VibeVoiceModel$", "latent_scaling_factor", "latent_bias_factor", "semantic_connector"),
+            part(r"^VibeVoiceModel$", "diffusion_head"),
             part(r"^Moshi", "audio_encoder", "depth_decoder"),
             part(r"^Musicgen(Melody)?For(Cond|Unc)", "audio_encoder", "text_encoder"),
         ),
@@ -89,6 +93,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         (
             called("multi_modal_projector", "mm_projector", "connector", "embed_vision", "embed_audio"),
             called("aligner", "vision_projection", "visual_embeddings_table"),
+            part(r"^MiniCPM\w+Model$", "merger"),
             part(r"^(PaddleOCRVL|HyperCLOVAXVisionV2|VideoLlama3)Model$", "projector"),
             part(r"^GitModel$", "visual_projection", "img_temporal_embedding"),
             part(r"^Musicgen(Melody)?ForCond", "enc_to_dec_proj", "audio_enc_to_dec_proj"),
