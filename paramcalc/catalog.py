@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from paramcalc import presets, readers
-from paramcalc.compute.report import FlopsReport
+from paramcalc.compute.report import FlopsReport, TraceReport
 from paramcalc.count import count
 from paramcalc.errors import ParamcalcError, nearest
 from paramcalc.families.registry import get, index
@@ -93,6 +93,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         "flops": FlopsReport,
         "scale": ScaleReport,
         "design": DesignReport,
+        "trace": TraceReport,
         "explain": Explanation,
         "presets": PresetInfo,
         "families": FamilyInfo,

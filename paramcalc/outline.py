@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from paramcalc.spec import Component, Mtp, Part, Role, Stack, Weight
+from paramcalc.spec import Component, Mtp, Part, Product, Role, Stack, Weight
 
 BUILT: frozenset[Role] = frozenset(["parameter"])
 SHIPPED: frozenset[Role] = frozenset(["parameter", "mtp", "buffer"])  # within a module that is reported apart
@@ -50,7 +50,7 @@ def _rows(part: Part, level: int, depth: int, copies: int, active: int, roles: f
 def parts_of(component: Component) -> Iterator[Part]:
     """The children; of a stack each distinct layer once: `layers 0, 2, 4, ...`."""
     if not isinstance(component, Stack):
-        yield from component.children()
+        yield from (part for part in component.children() if not isinstance(part.component, Product))
         return
     for names, layer, copies in component.kinds():
         yield Part(layer_name(names, copies), layer, copies, copies)

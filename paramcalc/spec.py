@@ -16,7 +16,8 @@ from typing import Literal, NamedTuple, get_args
 from paramcalc.dims import Size
 from paramcalc.frozen import Frozen
 from paramcalc.kept import Kept
-from paramcalc.work import Per, Work
+from paramcalc.steps import NOTHING, SAME, Step, per_token
+from paramcalc.work import Per, Term, Work
 
 Category = Literal[
     "embedding",
@@ -234,6 +235,21 @@ class Component(Frozen):
             for w in part.component.work(f"{part.name}.", self.category):
                 yield w if part.active == 1 else w._replace(copies=w.copies * int(part.active))
 
+    def steps(self) -> Iterator[Step]:
+        """Its parts in data-flow order, with the shapes they put out; its own products before the last matrix."""
+        parts, own = list(self.children()), [work.name for work in self.works()]
+        matrices = [i for i, part in enumerate(parts) if isinstance(part.component, Linear)]
+        last = matrices[-1] if matrices else len(parts)
+        while matrices and last and isinstance(parts[last - 1].component, Norm):
+            last -= 1  # a norm of what the products put out
+        for i, (name, component, *_) in enumerate(parts):
+            if i == last:
+                out = parts[matrices[-1]].component
+                yield from (Step(work, per_token(out.d_in)) for work in own if isinstance(out, Linear))
+            yield from within(name, component.steps())
+        if not matrices:
+            yield from (Step(work, SAME) for work in own)
+
     def stacks(self) -> Iterator[Stack]:
         """The stacks of layers below this component, in order."""
         for part in self.children():
@@ -249,6 +265,12 @@ def claimed(outer: Category | None, inner: Category | None) -> Category | None:
     if inner == "norm" and outer not in ("vision", "projector"):
         return inner
     return outer or inner
+
+
+def within(name: str, steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps of a part, under its name."""
+    for step in steps:
+        yield step._replace(name=f"{name}.{step.name}".removesuffix("."))
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------
@@ -283,6 +305,9 @@ class Linear(Component):
         """d_in multiplications and additions for each output; a tied matrix multiplies like any other."""
         yield Work("", 2 * self.d_in * self.d_out, per=self.per)
 
+    def steps(self) -> Iterator[Step]:
+        yield Step("", per_token(self.d_out))
+
 
 class Embedding(Component):
     """A lookup table of shape (rows, width) (torch.nn.Embedding)."""
@@ -304,6 +329,9 @@ class Embedding(Component):
 
     works = Component.by_its_parts  # a lookup
 
+    def steps(self) -> Iterator[Step]:
+        yield Step("", per_token(self.width))
+
 
 class Norm(Component):
     """A normalisation over `width` channels: RMSNorm has a scale, LayerNorm usually a bias too, OLMo's neither."""
@@ -324,6 +352,9 @@ class Norm(Component):
 
     works = Component.by_its_parts  # no matrix
 
+    def steps(self) -> Iterator[Step]:
+        yield Step("", SAME)
+
 
 class Conv1d(Component):
     """A convolution over time: (channels_out, channels_in / groups, kernel) and a bias (torch.nn.Conv1d)."""
@@ -333,7 +364,7 @@ class Conv1d(Component):
     per_group: int = 1  # input channels each output channel sees; 1 is depthwise
     bias: bool = True
     split: Split | None = None
-    causal: bool = False  # padded on both sides, and the positions behind the last token cut off
+    spare: Size = 0  # positions that the reference computes beyond the last token and cuts off
     per: Per = "token"
 
     def tensors(self) -> Iterator[Weight]:
@@ -344,7 +375,10 @@ class Conv1d(Component):
     def works(self) -> Iterator[Work]:
         """Kernel x inputs for each output channel and position."""
         flops = 2 * self.channels * self.per_group * self.kernel
-        yield Work("", flops, term="convolution", per=self.per, spare=self.kernel - 1 if self.causal else 0)
+        yield Work("", flops, term="convolution", per=self.per, spare=self.spare)
+
+    def steps(self) -> Iterator[Step]:
+        yield Step("", per_token(self.channels))
 
 
 class Param(Component):
@@ -355,6 +389,7 @@ class Param(Component):
     split: Split | None = None
     dtype: str | None = None
     per: Per = "never"  # what it is multiplied with, where it is a matrix: its outputs and inputs are its elements
+    times: Size = 1  # how often for each of these: once for each head
 
     def tensors(self) -> Iterator[Weight]:
         role: Role = "buffer" if self.buffer else "parameter"
@@ -363,21 +398,56 @@ class Param(Component):
     def works(self) -> Iterator[Work]:
         """What a matrix does that is no Linear; nothing where it is merely added or scales."""
         if self.per != "never":
-            yield Work("", 2 * prod(map(int, self.shape)), per=self.per)
+            yield Work("", 2 * self.times * prod(map(int, self.shape)), per=self.per)
+
+    def steps(self) -> Iterator[Step]:
+        yield Step("", SAME if self.per != "never" else NOTHING)
+
+
+class Product(Component):
+    """A product without weights of its own: by a matrix that is handed over, or by what the token itself makes.
+
+    `flops`: two for each multiplication and addition.
+    """
+
+    flops: Size
+    per: Per = "token"
+    term: Term = "matmul"
+
+    def works(self) -> Iterator[Work]:
+        """What is stated."""
+        yield Work("", self.flops, self.term, self.per)
+
+    def steps(self) -> Iterator[Step]:
+        yield Step("", SAME)
+
+
+Adds = Literal["each", "normed", "together"]
 
 
 # -- containers --------------------------------------------------------------------------------------------------
 
 
 class Block(Component):
-    """Named parts in data-flow order."""
+    """Named parts in data-flow order.
+
+    `inexact` says why their work is not quite what the reference multiplies; `adds`, of a layer, where what a mixer
+    puts out is added to what came in: after each one (and the norm behind it, where there is one before the next too),
+    after the norm behind each, or once for all of them.
+    """
 
     items: dict[str, Component]
+    inexact: str = ""
+    adds: Adds = "each"
 
     def parts(self) -> Mapping[str, Component]:
         return self.items
 
     works = Component.by_its_parts
+
+    def _work(self) -> Iterator[Work]:
+        for w in super()._work():
+            yield w._replace(inexact=self.inexact or w.inexact)
 
     def label(self) -> str:
         return " + ".join(text for text in (part.label() for part in self.items.values()) if text)
@@ -518,7 +588,7 @@ class Stack(Component):
 GENERATING = ("decoder",)
 # What the tokens of a stack are where they are not the model's own new ones.
 ROLES: Mapping[str, Mapping[Per, Per]] = {
-    "encoder": {"token": "source", "pair": "source pair"},
+    "encoder": {"token": "read", "pair": "read pair"},
     **{role: {"token": "tower", "pair": "tower", "cross": "tower", "chunk": "tower"} for role in ("vision", "audio")},
 }
 

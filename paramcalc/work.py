@@ -12,18 +12,22 @@ if TYPE_CHECKING:
 # What a term is: activations by a weight, activations by activations, a convolution, or a recurrence over states.
 Term = Literal["matmul", "attention", "convolution", "recurrence"]
 TERMS: tuple[Term, ...] = ("matmul", "attention", "convolution", "recurrence")
-# What it is done for, in each sequence: each new token, each token of an encoder's input, each pair of a new token and
-# one it sees, each pair of a new token and one of the source, each pair within the source, each chunk of `size` new
-# tokens (and each pair of such chunks, or of tokens within one), each token where they come one at a time ("step"),
-# each sequence, or once however many there are ("call"); for images and sounds, or never in a forward pass.
+# What it is done for, in each sequence: each new token, each token of the source (an encoder's output), each pair of a
+# new token and one it sees or one of the source, each token that an encoder reads and each pair of those, each chunk of
+# `size` new tokens (and each pair of such chunks, or of tokens within one), each chunk that is full and each token of
+# the rest, each token where they come one at a time ("step"), each sequence, or once however many there are ("call");
+# for images and sounds, or never in a forward pass.
 Per = Literal[
     "token",
     "source",
     "pair",
     "cross",
-    "source pair",
+    "read",
+    "read pair",
     "chunk",
     "chunk pair",
+    "whole chunk",
+    "rest",
     "block pair",
     "step",
     "sequence",
@@ -31,8 +35,9 @@ Per = Literal[
     "tower",
     "never",
 ]
-# How a mask limits the pairs: to the last `size` tokens, or to the current chunk of `size`.
-Limit = Literal["none", "window", "chunk"]
+# What limits the pairs: a mask, to the last `size` tokens or to the current chunk of `size`; or that `size` tokens make
+# one key.
+Limit = Literal["none", "window", "chunk", "stride"]
 
 
 class Work(NamedTuple):
@@ -46,4 +51,5 @@ class Work(NamedTuple):
     limit: Limit = "none"
     size: int = 1
     spare: int = 0  # positions that the reference computes beside and cuts off: the padding of a causal convolution
+    inexact: str = ""  # why it is not quite what the reference multiplies, where it is not
     copies: int = 1  # layers and their passes, experts that one token uses

@@ -15,7 +15,20 @@ from paramcalc.errors import nearest
 from paramcalc.version import __version__
 
 # In the order in which --help lists them.
-COMMANDS = ("count", "memory", "fit", "flops", "scale", "design", "presets", "gpus", "families", "dtypes", "schema")
+COMMANDS = (
+    "count",
+    "memory",
+    "fit",
+    "flops",
+    "trace",
+    "scale",
+    "design",
+    "presets",
+    "gpus",
+    "families",
+    "dtypes",
+    "schema",
+)
 ABOUT = "Exact parameter counts of transformer and hybrid models, by arithmetic, from a config alone."
 
 

@@ -20,7 +20,7 @@ def schema(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="count, memory, fit, gpus, flops, explain, presets, families, dtypes, or model (the YAML format).",
+            help="A report: count, memory, fit, flops, trace, gpus, dtypes ...; or model, the YAML format.",
         ),
     ] = None,
     output: OutputOpt = None,

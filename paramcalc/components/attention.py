@@ -8,7 +8,8 @@ from typing import Any, Literal
 from paramcalc.components.ffn import Experts, Router, grouped
 from paramcalc.dims import Size
 from paramcalc.kept import Kept, Span
-from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Split, block, by_heads
+from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Product, Split, block, by_heads, within
+from paramcalc.steps import BATCH, CONTEXT, SOURCE, TOKENS, Axis, Step, per_token
 from paramcalc.work import Limit, Per, Work
 
 Kind = Literal["self", "cross"]
@@ -28,6 +29,31 @@ def products(
     """Scores and mixing: for each head and pair of tokens, a product of query and key and one of weight and value."""
     yield Work("scores", 2 * heads * keys, "attention", per, limit=limit, size=size)
     yield Work("mixing", 2 * heads * values, "attention", per, limit=limit, size=size)
+
+
+def heads_apart(
+    parts: Mapping[str, Component], *, heads: Size, kv_heads: Size, keys: Size, values: Size, seen: Axis = CONTEXT
+) -> Iterator[Step]:
+    """The projections, heads split, scores, mixing, heads merged, and the projection out."""
+    apart = [
+        Step("split_q", (BATCH, heads, TOKENS, keys), "heads split"),
+        Step("split_k", (BATCH, kv_heads, seen, keys)),
+        Step("split_v", (BATCH, kv_heads, seen, values)),
+        Step("scores", (BATCH, heads, TOKENS, seen), "softmax over the last axis"),
+        Step("mixing", (BATCH, heads, TOKENS, values)),
+        Step("merge", per_token(heads * values), "heads merged"),
+    ]
+    for name, part in parts.items():
+        if name == "o_proj":
+            yield from apart
+        if isinstance(part, Norm) and name in ("q_norm", "k_norm"):
+            count = heads if name == "q_norm" else kv_heads
+            whole = int(part.width) == int(count * keys)
+            yield Step(name, per_token(part.width) if whole else (BATCH, TOKENS, count, keys))
+            continue
+        yield from within(name, part.steps())
+    if "o_proj" not in parts:
+        yield from apart
 
 
 def windowed(window: Size | None) -> Mapping[str, Any]:
@@ -69,6 +95,8 @@ class Attention(Component):
     kv_width: Size | None = None  # inputs of keys and values where they are not the queries' (Perceiver)
     value_in: Size | None = None  # inputs of the values where they are not the keys' (MobileBERT)
     indexer: Component | None = None
+    maps: Size = 1  # how often scores and mixing are done, each time for a part of the values (DiffLlama)
+    merged: bool = False  # one softmax over its own keys and those of the source, by the same matrices (T5Gemma 2)
     joined: bool = False  # no output projection of its own: another mixer's takes the heads' outputs too (Hymba)
 
     def parts(self) -> Mapping[str, Component]:
@@ -120,7 +148,22 @@ class Attention(Component):
         """Scores of d_h and mixing of d_v channels for every query head, whoever's keys and values they are."""
         per: Per = "cross" if self.source == "cross" else "pair"
         values = self.head_dim if self.value_dim is None else self.value_dim
-        yield from products(self.heads, keys=self.head_dim, values=values, per=per, **windowed(self.window))
+        heads = self.heads if self.maps == 1 else self.maps * self.heads
+        yield from products(heads, keys=self.head_dim, values=values, per=per, **windowed(self.window))
+        if self.merged:
+            for w in products(heads, keys=self.head_dim, values=values, per="cross"):
+                yield w._replace(name=f"source_{w.name}")
+            kv = 2 * self.width * self.kv_heads * (self.head_dim + values)
+            yield Work("source_keys_values", kv, per="source")
+
+    def steps(self) -> Iterator[Step]:
+        d_v = self.head_dim if self.value_dim is None else self.value_dim
+        seen = SOURCE if self.source == "cross" else CONTEXT
+        for step in heads_apart(
+            self.parts(), heads=self.heads, kv_heads=self.kv_heads, keys=self.head_dim, values=d_v, seen=seen
+        ):
+            read = seen == SOURCE and step.name in ("k_proj", "v_proj")
+            yield step._replace(shape=(BATCH, SOURCE, step.shape[-1])) if read else step
 
     def label(self) -> str:
         if self.source == "cross":
@@ -150,7 +193,12 @@ class HashedAttention(Component):
 
     def works(self) -> Iterator[Work]:
         """Scores and mixing as if every token saw every other: buckets are for sequences longer than one chunk."""
-        yield from products(self.heads, keys=self.head_dim, values=self.head_dim)
+        for work in products(self.heads, keys=self.head_dim, values=self.head_dim):
+            yield work._replace(inexact="hashed attention is counted as if there were one bucket")
+
+    def steps(self) -> Iterator[Step]:
+        h, d_h = self.heads, self.head_dim
+        yield from heads_apart(self.parts(), heads=h, kv_heads=h, keys=d_h, values=d_h)
 
     def label(self) -> str:
         return "hashed attention"
@@ -178,6 +226,10 @@ class GroupedAttention(Component):
         """Scores and mixing of heads that cut the width into equal parts."""
         share = self.width // self.heads
         yield from products(self.heads, keys=share, values=share)
+
+    def steps(self) -> Iterator[Step]:
+        h, share = self.heads, self.width // self.heads
+        yield from heads_apart(self.parts(), heads=h, kv_heads=h, keys=share, values=share)
 
     def label(self) -> str:
         return "attention"
@@ -245,7 +297,8 @@ class ConvolvedAttention(Component):
             "k_proj": Linear(d_in=d, d_out=kv, bias=self.bias, split=shared),
             "v_proj": half,
             "late_v_proj": half,
-            "depthwise_conv": Conv1d(channels=q + kv, kernel=self.kernels[0], split=both),
+            "first_late_v": Product(flops=2 * d * (kv // 2), per="sequence"),  # of what stands before the first token
+            "depthwise_conv": Conv1d(channels=q + kv, kernel=self.kernels[0], spare=self.kernels[1] - 1, split=both),
             "head_conv": Conv1d(channels=q + kv, kernel=self.kernels[1], per_group=self.head_dim, split=both),
             "temperature": Param(shape=(self.kv_heads,), category="norm"),
             "o_proj": Linear(d_in=q, d_out=d, bias=self.bias, split=by_heads("row", self.heads)),
@@ -254,6 +307,10 @@ class ConvolvedAttention(Component):
     def works(self) -> Iterator[Work]:
         """Scores and mixing of h heads."""
         yield from products(self.heads, keys=self.head_dim, values=self.head_dim, **windowed(self.window))
+
+    def steps(self) -> Iterator[Step]:
+        h, g, d_h = self.heads, self.kv_heads, self.head_dim
+        yield from heads_apart(self.parts(), heads=h, kv_heads=g, keys=d_h, values=d_h)
 
     def label(self) -> str:
         return "attention" if self.window is None else "sliding attention"
@@ -315,6 +372,10 @@ class LatentAttention(Component):
         """Scores and mixing of h heads made from the latent: the form without absorbed projections."""
         keys = self.query_dim or self.nope_dim + self.rope_dim
         yield from products(self.heads, keys=keys, values=self.value_dim, **windowed(self.window))
+
+    def steps(self) -> Iterator[Step]:
+        h, keys = self.heads, self.query_dim or self.nope_dim + self.rope_dim
+        yield from heads_apart(self.parts(), heads=h, kv_heads=h, keys=keys, values=self.value_dim)
 
     def label(self) -> str:
         return "attention" if self.window is None else "sliding attention"

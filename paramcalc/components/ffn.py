@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
-from paramcalc.spec import Category, Component, Linear, Param, Part, Split
+from paramcalc.spec import Category, Component, Linear, Param, Part, Split, within
+from paramcalc.steps import BATCH, TOKENS, Step, per_token
 
 
 class Mlp(Component):
@@ -37,6 +38,13 @@ class Mlp(Component):
 
     works = Component.by_its_parts
 
+    def steps(self) -> Iterator[Step]:
+        """Into the hidden channels, the activation (and the gate's product), and back."""
+        for name, part in self.parts().items():
+            if name == "down_proj":
+                yield Step("activation", per_token(self.hidden), "gated" if self.gated else "")
+            yield from within(name, part.steps())
+
     def label(self) -> str:
         return "ffn"
 
@@ -56,6 +64,12 @@ class Experts(Component):
 
     def children(self) -> Iterator[Part]:
         yield Part("expert", self.expert, self.count, self.top_k, experts=self.count)
+
+    def steps(self) -> Iterator[Step]:
+        """Each expert that the token uses puts out a vector of its own."""
+        for step in within("expert", self.expert.steps()):
+            shape = step.shape
+            yield step._replace(shape=(*shape[:-1], self.top_k, shape[-1]) if len(shape) > 1 else shape)
 
     works = Component.by_its_parts
 
@@ -120,6 +134,17 @@ class Moe(Component):
         return parts
 
     works = Component.by_its_parts
+
+    def steps(self) -> Iterator[Step]:
+        """Scores, the choice, the experts that are chosen and their weighted sum, and what every token uses."""
+        for name, part in self.parts().items():
+            yield from within(name, part.steps())
+            if name == "router":
+                yield Step("choice", (BATCH, TOKENS, self.top_k), f"{self.top_k} of {self.experts} experts")
+            if name == "experts":
+                yield Step("weighted_sum", per_token(self.width))
+        if self.shared is not None:
+            yield Step("sum", per_token(self.width), "routed + shared")
 
     def label(self) -> str:
         shared = f" + {self.shared_count} shared" if self.shared is not None and self.shared_count else ""

@@ -58,7 +58,9 @@ class GatedDeltaNet(Component):
             "q_proj": Linear(d_in=self.width, d_out=keys, split=by_key),
             "k_proj": Linear(d_in=self.width, d_out=keys, split=by_key),
             "v_proj": Linear(d_in=self.width, d_out=values, split=by_value),
-            "conv1d": Conv1d(channels=2 * keys + values, kernel=self.kernel, bias=False, causal=True, split=both),
+            "conv1d": Conv1d(
+                channels=2 * keys + values, kernel=self.kernel, bias=False, spare=self.kernel - 1, split=both
+            ),
             "a_proj": per_head,
             "b_proj": per_head,
             "A_log": Param(shape=(self.value_heads,), split=by_value, dtype=self.decay_dtype),
@@ -99,7 +101,7 @@ class KimiDeltaAttention(Component):
             "q_proj": projection,
             "k_proj": projection,
             "v_proj": projection,
-            "conv1d": Conv1d(channels=3 * inner, kernel=self.kernel, bias=False, causal=True, split=column),
+            "conv1d": Conv1d(channels=3 * inner, kernel=self.kernel, bias=False, spare=self.kernel - 1, split=column),
             **self.gate("forget", inner),
             "A_log": Param(shape=(self.heads,), split=column),
             "dt_bias": Param(shape=(inner,), split=column),
@@ -203,13 +205,14 @@ class Mlstm(Component):
         }
 
     def works(self) -> Iterator[Work]:
-        """Scores and mixing within a chunk; for each token the state is written and read, and its normaliser read."""
+        """Scores and mixing within a full chunk; the state is written and read, its normaliser read, for each token.
+
+        The tokens that do not fill a chunk go one by one.
+        """
         c, h, keys, values = CHUNK, self.heads, self.qk_width, self.value_width
-        state = 2 * keys * (values // h)
-        yield Work(
-            "matrix_memory", 2 * (c * c * (keys + values) + c * (state + keys)), "recurrence", "chunk", size=CHUNK
-        )
-        yield Work("matrix_memory_step", 2 * (state + keys), "recurrence", "step")
+        token = 2 * (2 * keys * (values // h) + keys)
+        yield Work("chunks", 2 * c * c * (keys + values) + c * token, "recurrence", "whole chunk", size=c)
+        yield Work("rest", token, "recurrence", "rest", size=c)
 
     def label(self) -> str:
         return "mlstm"

@@ -33,7 +33,9 @@ class Mamba(Component):
         column, row = Split("column", self.inner), Split("row", self.inner)
         return {
             "in_proj": Linear(d_in=self.width, d_out=2 * self.inner, bias=self.bias, split=column),
-            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel, bias=self.conv_bias, causal=True, split=column),
+            "conv1d": Conv1d(
+                channels=self.inner, kernel=self.kernel, bias=self.conv_bias, spare=self.kernel - 1, split=column
+            ),
             "x_proj": Linear(d_in=self.inner, d_out=self.dt_rank + 2 * self.state, split=row),
             **{name: Norm(width=width) for name, width in norms.items()},
             "dt_proj": Linear(d_in=self.dt_rank, d_out=self.inner, bias=True, split=column),
@@ -80,7 +82,9 @@ class Mamba2(Component):
         per_head = Param(shape=(self.heads,), split=column)
         return {
             "in_proj": Linear(d_in=self.width, d_out=self.inner + channels + self.heads, bias=self.bias, split=fused),
-            "conv1d": Conv1d(channels=channels, kernel=self.kernel, bias=self.conv_bias, causal=True, split=fused),
+            "conv1d": Conv1d(
+                channels=channels, kernel=self.kernel, bias=self.conv_bias, spare=self.kernel - 1, split=fused
+            ),
             "dt_bias": per_head,
             "A_log": per_head,
             "D": per_head,
@@ -129,7 +133,7 @@ class RgLru(Component):
         return {
             "y_proj": branch,
             "x_proj": branch,
-            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel, causal=True, split=column),
+            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel, spare=self.kernel - 1, split=column),
             "input_gate": matrix,
             "input_gate_bias": bias,
             "recurrent_gate": matrix,
@@ -160,7 +164,7 @@ class ShortConv(Component):
         d, column = self.width, Split("column", self.width)
         return {
             "in_proj": Linear(d_in=d, d_out=3 * d, bias=self.bias, split=column),
-            "conv1d": Conv1d(channels=d, kernel=self.kernel, bias=self.bias, causal=True, split=column),
+            "conv1d": Conv1d(channels=d, kernel=self.kernel, bias=self.bias, spare=self.kernel - 1, split=column),
             "out_proj": Linear(d_in=d, d_out=d, bias=self.bias, split=Split("row", d)),
         }
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
 from paramcalc.spec import Category, Component, Linear, Norm, Param
+from paramcalc.work import Work
 
 
 class HyperConnection(Component):
@@ -24,12 +25,15 @@ class HyperConnection(Component):
 
     def parts(self) -> Mapping[str, Component]:
         return {
-            "mix": Param(shape=(self.mixtures, self.streams * self.width)),
+            "mix": Param(shape=(self.mixtures, self.streams * self.width), per="token"),
             "base": Param(shape=(self.mixtures,)),
             "scale": Param(shape=(self.scales,)),
         }
 
-    works = Component.by_its_parts
+    def works(self) -> Iterator[Work]:
+        """The streams by the n x n weights made for the token, where there are any; the rest is elementwise."""
+        if self.mixtures > 2 * self.streams:
+            yield Work("streams", 2 * self.streams * self.streams * self.width)
 
 
 class GatedResidual(Component):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from paramcalc.dims import Size
 from paramcalc.kept import Kept
 from paramcalc.spec import Category, Component, Linear, Tie, block, claimed
+from paramcalc.steps import SAME, Step
 from paramcalc.work import Work
 
 
@@ -34,6 +35,9 @@ class Reused(Component):
         """What the part does, though its weights are another's."""
         return self.part.work("", self.category)
 
+    def steps(self) -> Iterator[Step]:
+        return self.part.steps()
+
     def label(self) -> str:
         return self.part.label()
 
@@ -60,3 +64,6 @@ class Adapters(Component):
     def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:
         for w in self.works():
             yield w._replace(name=prefix.removesuffix("."), category=claimed(outer, self.category) or "other")
+
+    def steps(self) -> Iterator[Step]:
+        yield Step("", SAME, "added to the matrix before")

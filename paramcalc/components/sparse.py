@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from paramcalc.dims import Size, named
 from paramcalc.spec import Category, Component, Linear, Norm, Param, Split, by_heads
@@ -63,8 +64,15 @@ class Indexer(Component):
         return {name: part for name, part in parts.items() if part is not None}
 
     def works(self) -> Iterator[Work]:
-        """Scores of every past token, by each head."""
-        yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair")
+        """Scores of every past key by each head, and their sum with a weight for each head."""
+        if isinstance(self.compressor, Compressor):  # whose scores are weighed one by one
+            stride: dict[str, Any] = {"limit": "stride", "size": self.compressor.rate}
+            yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair", **stride)
+            return
+        why = "" if self.weighted else "the indexer scores blocks of tokens; it is counted as if it scored each"
+        yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair", inexact=why)
+        if self.weighted:
+            yield Work("weighing", 2 * self.heads, "attention", "pair")
 
 
 class CompressedAttention(Component):
@@ -108,8 +116,12 @@ class CompressedAttention(Component):
 
     def works(self) -> Iterator[Work]:
         """Scores and mixing over the window, and over the compressed past where there is a compressor."""
+        flops = 2 * self.heads * self.head_dim
         for name in ("scores", "mixing"):
-            yield Work(name, 2 * self.heads * self.head_dim, "attention", "pair", limit="window", size=self.window)
+            yield Work(name, flops, "attention", "pair", limit="window", size=self.window)
+            if isinstance(self.compressor, Compressor):
+                rate = self.compressor.rate
+                yield Work(f"compressed_{name}", flops, "attention", "pair", limit="stride", size=rate)
 
     def label(self) -> str:
         return "sliding attention" if self.compressor is None else "compressed attention"

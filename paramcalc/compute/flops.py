@@ -21,6 +21,7 @@ from paramcalc.work import TERMS, Work
 if TYPE_CHECKING:
     from paramcalc.compute.report import FlopsReport
 
+TOWERS = ("vision", "projector")  # what runs for images, not for tokens
 BACKWARD = 2  # gradients for a product's two operands are a product each
 
 
@@ -60,9 +61,10 @@ def figures(model: Model, asked: Setting) -> Figures:
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
         "model": describe(model),
+        "status": status(model),
         "warnings": list(model.warnings),
         "notes": list(notes(model.tree, asked)),
-        "assumptions": asked.values(),
+        "assumptions": {name: value for name, value in asked.values().items() if name != "alone"},
         "forward": forward,
         "per_token": {name: value // tokens for name, value in forward.items()},
         "backward": {name: BACKWARD * value for name, value in forward.items()},
@@ -89,7 +91,7 @@ def counted(tree: Component, asked: Setting) -> Iterator[Figures]:
 
 def operations(works: Iterable[Work], asked: Setting) -> Iterator[int]:
     """What each matrix term takes for the whole batch in all its layers."""
-    return (int(work.flops) * int(work.copies) * asked.times(work) for work in works)
+    return (0 if work.category in TOWERS else int(work.flops) * int(work.copies) * asked.times(work) for work in works)
 
 
 def shares(found: Iterable[Figures]) -> dict[str, int]:
@@ -116,24 +118,36 @@ def fitted(tree: Component, asked: Setting) -> Setting:
         raise ParamcalcError(
             "an encoder keeps no past: it reads all of the context at once", "leave out the context, or the tokens"
         )
-    return asked.but(source=asked.tokens)
+    return asked.but(alone=True)
+
+
+def status(model: Model) -> str:
+    """Whether the figures are those of the reference: of an exact model whose layers' work is told exactly."""
+    told = not inexact(text_part(model.tree))
+    return "exact" if told and model.status == "exact" else "approximate"
+
+
+def inexact(tree: Component) -> list[str]:
+    """Why some of its work is not quite what the reference multiplies, each reason once."""
+    return list(dict.fromkeys(work.inexact for work in tree.work() if work.inexact))
 
 
 def notes(tree: Component, asked: Setting) -> Iterator[str]:
     """What a reader of the figures must know."""
     text = text_part(tree)
     works = list(text.work())
-    if text is not tree or any(work.per == "tower" for work in works):
+    if text is not tree or any(work.per == "tower" or work.category in TOWERS for work in works):
         yield "towers and projectors are left out: they run for images and sounds, not for tokens"
-    limits = {int(w.size) for w in works if w.limit != "none" and w.size < asked.context and w.per in SEEN}
+    yield from inexact(text)
+    limits = {int(w.size) for w in works if w.limit in ("window", "chunk") and w.size < asked.context and w.per in SEEN}
     if limits and asked.limited:
         sizes = ", ".join(f"{size:,}" for size in sorted(limits))
         yield f"windows limit attention to {sizes} tokens; eager attention multiplies all pairs (counting: reference)"
-    if asked.past and any(work.per in ("source", "source pair") for work in works):
+    if asked.past and any(work.per in ("source", "read") for work in works):
         yield "the encoder ran before: its output's keys and values are cached"
     if any(work.per == "step" for work in works):
         how = "step by step" if asked.stepping else "in chunks, the last one filled up"
         yield f"recurrent layers are counted {how}"
 
 
-SEEN = ("pair", "source pair")
+SEEN = ("pair", "read pair")

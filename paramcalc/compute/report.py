@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from paramcalc.report import ModelInfo, Report
+from paramcalc.report import ModelInfo, Report, Status
 from paramcalc.version import SCHEMA_VERSION, __version__
 
 
@@ -60,6 +60,7 @@ class FlopsReport(Report):
     schema_version: int = SCHEMA_VERSION
     version: str = __version__
     model: ModelInfo
+    status: Status = Field(description="exact: with counting reference, what torch's counter sees in the reference")
     warnings: tuple[str, ...]
     notes: tuple[str, ...] = Field(description="what is left out, and how masked pairs and recurrences are counted")
     assumptions: SettingInfo
@@ -70,3 +71,38 @@ class FlopsReport(Report):
     components: dict[str, Work] = Field(description="forward by category; sums to forward")
     terms: tuple[Term, ...] = Field(description="forward by part; sums to forward")
     rules: Rules
+
+
+class TraceStep(Report):
+    """One step of a block."""
+
+    name: str
+    shape: tuple[int, ...] | None = Field(description="what it puts out; null where it only adds or scales")
+    parameters: int = Field(description="of one layer; of all its experts")
+    flops: int = Field(description="for the whole batch, of one layer")
+    kept_bytes: int = Field(description="of keys, values and states that it makes, for the whole batch, of one layer")
+    add: bool = Field(description="whether it is a residual: what came in is added")
+    note: str
+
+
+class TraceBlock(Report):
+    """A part of the model, or one layer of a kind."""
+
+    name: str
+    kind: str = Field(description="pattern of a layer")
+    role: str = Field(description="of its stack; empty for what is no layer")
+    layers: int = Field(description="how many layers are of this kind; 0 for what is no layer")
+    shape_in: tuple[int, ...]
+    shape_out: tuple[int, ...]
+    steps: tuple[TraceStep, ...]
+
+
+class TraceReport(Report):
+    """A model step by step, one layer of each kind."""
+
+    schema_version: int = SCHEMA_VERSION
+    version: str = __version__
+    model: ModelInfo
+    warnings: tuple[str, ...]
+    assumptions: SettingInfo
+    blocks: tuple[TraceBlock, ...]

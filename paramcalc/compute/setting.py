@@ -22,6 +22,7 @@ class Setting(Frozen):
     tokens: int
     context: int
     source: int  # tokens that an encoder reads
+    alone: bool = False  # there is no decoder: what the encoder reads are the tokens themselves
     batch: int = 1
     causal: bool = False
     counting: Counting = "needed"
@@ -43,6 +44,7 @@ class Setting(Frozen):
     def each(self, work: Work) -> int:
         """How often it is done for one sequence. The encoder and what is made of it ran before, if there is a past."""
         n, source = self.tokens, 0 if self.past else self.source
+        read = n if self.alone else source
         match work.per:
             case "token":
                 return n + (work.spare if self.counting == "reference" and not self.past else 0)
@@ -52,8 +54,14 @@ class Setting(Frozen):
                 return n * self.source
             case "source":
                 return source
-            case "source pair":
-                return source * (min(source, work.size) if work.limit == "window" and self.limited else source)
+            case "read":
+                return read
+            case "read pair":
+                return read * (min(read, int(work.size)) if work.limit == "window" and self.limited else read)
+            case "whole chunk":
+                return n // int(work.size)
+            case "rest":
+                return n % int(work.size)
             case "sequence" | "call":
                 return 1
             case "tower" | "never":
@@ -82,6 +90,9 @@ class Setting(Frozen):
 
     def pairs(self, work: Work) -> int:
         """Pairs of a new token and one it attends to."""
+        if work.limit == "stride":
+            seen = within_stride(self.context, int(work.size)) - within_stride(self.past, int(work.size))
+            return seen if self.causal else self.tokens * (self.context // int(work.size))
         size = int(work.size) if self.limited else self.context
         if work.limit == "none" or size >= self.context:
             seen = within_window(self.context, self.context) - within_window(self.past, self.context)
@@ -98,6 +109,12 @@ def within_window(tokens: int, size: int) -> int:
     """Tokens that each of the first `tokens` sees of itself and the `size - 1` before, summed."""
     full = min(tokens, size)
     return full * (full + 1) // 2 + (tokens - full) * size
+
+
+def within_stride(tokens: int, size: int) -> int:
+    """Whole groups of `size` tokens that each of the first `tokens` has before or up to it, summed."""
+    groups, rest = divmod(tokens, size)
+    return size * (groups * (groups - 1) // 2) + (rest + 1) * groups
 
 
 def within_chunk(tokens: int, size: int) -> int:

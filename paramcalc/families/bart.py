@@ -32,7 +32,8 @@ def bart(c: Config) -> Block:
 def bigbird_pegasus(c: Config) -> Block:
     """Pegasus with sparse attention and few biases (BigBirdPegasusForConditionalGeneration)."""
     form = Form(spare_rows=0, embed_norm=False, pre_norm=True, bias=c.use_bias, ties_decoder=False)
-    return model(c, form)
+    one = layer(c, "encoder", form).but(inexact="blocks of sparse attention are counted as full attention")
+    return joined(c, form, side(c, "encoder", form, layers=one), side(c, "decoder", form))
 
 
 @family("pegasus_x")
@@ -40,8 +41,12 @@ def pegasus_x(c: Config) -> Block:
     """Pegasus without biases in attention, with learned global tokens (PegasusXForConditionalGeneration)."""
     form = Form(spare_rows=None, embed_norm=False, pre_norm=True, bias=False, logits_bias=False)
     one = block(global_attn_norm=layer_norm(c), **layer(c, "encoder", form).items)
+    one = one.but(inexact="blocks and global tokens are counted as full attention")
     tokens = {"global_tokens": Embedding(rows=c.num_global_tokens, width=c.hidden_size)}
     return joined(c, form, side(c, "encoder", form, layers=one, before=tokens), side(c, "decoder", form))
+
+
+MASKED = "experts are counted by top-k; the class also multiplies rows that it masks"
 
 
 @family("nllb-moe")
@@ -53,7 +58,7 @@ def nllb_moe(c: Config) -> Block:
         bank = Moe(
             width=c.hidden_size, expert=mlp(c, hidden), experts=c.num_experts, top_k=2, router_bias=c.router_bias
         )
-        kinds = {False: layer(c, role, M2M), True: layer(c, role, M2M, ffn=bank)}
+        kinds = {False: layer(c, role, M2M), True: layer(c, role, M2M, ffn=bank).but(inexact=MASKED)}
         sparse = (step > 0 and (i + 1) % step == 0 for i in range(depth))
         sides.append(side(c, role, M2M, layers=[kinds[has] for has in sparse]))
     return joined(c, M2M, *sides)
@@ -86,7 +91,7 @@ def led(c: Config) -> Block:
     """BART whose encoder has a second set of q, k and v for global tokens (LEDForConditionalGeneration)."""
     form, full = Form(spare_rows=0), Linear(d_in=c.hidden_size, d_out=c.hidden_size, bias=True)
     attn = attention(c, "encoder", form, inner=block(global_q=full, global_k=full, global_v=full))
-    one = layer(c, "encoder", form, attn=attn)
+    one = layer(c, "encoder", form, attn=attn).but(inexact="windows and global tokens are counted as full attention")
     encoder = side(c, "encoder", form, layers=one, positions=c.max_encoder_position_embeddings)
     return joined(c, form, encoder, side(c, "decoder", form, positions=c.max_decoder_position_embeddings))
 
@@ -125,6 +130,7 @@ def prophetnet(c: Config) -> Block:
     form, d = Form(spare_rows=0, cross=c.add_cross_attention, logits_bias=False), c.hidden_size
     buckets = Linear(d_in=d, d_out=c.num_buckets * c.decoder_attention_heads, bias=True)
     one = layer(c, "decoder", form, attn=attention(c, "decoder", form, inner=block(position_buckets=buckets)))
+    one = one.but(inexact="the streams that predict further tokens are left out")
     tokens = {"ngram_tokens": Embedding(rows=c.ngram, width=d)}
     tied = "shared" if c.tie_word_embeddings else None
     decoder = side(c, "decoder", form, layers=one, before=tokens)

@@ -21,7 +21,7 @@ from paramcalc.families.heads import (
 )
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import layer_norm
-from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block
+from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Product, Run, block
 
 # -- BERT with another table or another head ---------------------------------------------------------------------
 
@@ -70,7 +70,10 @@ def big_bird(c: Config) -> Block:
     heads = encoder_heads(c, c.hidden_size, pooled=ALL_HEADS[:-1], transformed=("sequence_classification",), answers=2)
     if c.head == "question_answering":
         heads = {"answer_ffn": mlp(c, c.intermediate_size), "answer_norm": layer_norm(c), **heads}
-    return encoder(c, embeddings(c, c.hidden_size), encoder_layer(c, attn=mha(c, qkv_bias=c.use_bias)), heads)
+    layer = encoder_layer(c, attn=mha(c, qkv_bias=c.use_bias)).but(
+        inexact="blocks of sparse attention are counted as full attention"
+    )
+    return encoder(c, embeddings(c, c.hidden_size), layer, heads)
 
 
 @family("ernie")
@@ -200,6 +203,7 @@ def span_attention(c: Config) -> Attention:
         pointwise=Linear(d_in=d, d_out=width, bias=True),
         kernel=Linear(d_in=width, d_out=heads * kernel, bias=True),
         values=Linear(d_in=d, d_out=width, bias=True),
+        windows=Product(flops=2 * width * kernel, term="convolution"),
     )
     return sized(d, heads, d_h, bias=True, inner=convolution, out_in=d)
 

@@ -28,5 +28,9 @@ def encoder_decoder(c: Config) -> Block:
     encoder, one = half(c, "encoder", "bert", "none")
     decoder, two = half(c, "decoder", "bert", "lm", is_decoder=True, add_cross_attention=True)
     differ = one.hidden_size != two.hidden_size and two.raw("cross_attention_hidden_size") is None
-    bridge = Linear(d_in=one.hidden_size, d_out=two.hidden_size, bias=True, category="other") if differ else None
+    bridge = (
+        Linear(d_in=one.hidden_size, d_out=two.hidden_size, bias=True, category="other", per="source")
+        if differ
+        else None
+    )
     return block(encoder=encoder, bridge=bridge, decoder=renamed(decoder, "decoder"))

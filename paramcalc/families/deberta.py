@@ -9,14 +9,17 @@ from paramcalc.families.encoding import CLASSIFIED, embeddings, encoder_layer, p
 from paramcalc.families.heads import dense, encoder_heads, labels
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import layer_norm
-from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Param, Run, block, stack
+from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Param, Product, Run, block, stack
 
 
 @family("deberta")
 def deberta(c: Config) -> Block:
     """BERT with attention to content and relative position apart (DebertaForMaskedLM, 2006.03654)."""
     d, h, words = c.hidden_size, c.num_attention_heads, position_words(c)
-    mixing, talking = Linear(d_in=h, d_out=h), c.raw("talking_head")  # any value but a false one counts as true
+    mixing, talking = (
+        Linear(d_in=h, d_out=h, per="pair"),
+        c.raw("talking_head"),
+    )  # any value but a false one counts as true
     positions = block(
         pos_proj=Linear(d_in=d, d_out=d) if "c2p" in words else None,
         pos_q_proj=Linear(d_in=d, d_out=d, bias=True) if "p2c" in words else None,
@@ -53,9 +56,16 @@ def deberta_encoder(
 ) -> Block:
     """Embeddings without or with absolute positions, the layers with their relative ones, BERT's or DeBERTa's head."""
     d, width = c.hidden_size, c.embedding_size or c.hidden_size
+    if position_words(c):
+        layer = layer.but(inexact="scores of relative positions are not counted, their projections as if for tokens")
     rows = None if c.position_biased_input else 0
     tables = embeddings(c, width, rows=rows, norm=False) | (projected(c, width, bias=False) if width != d else {})
-    own = block(transform=dense(c, d), norm=layer_norm(c), bias=Param(shape=(c.vocab_size,), category="head"))
+    own = block(
+        transform=dense(c, d),
+        norm=layer_norm(c),
+        bias=Param(shape=(c.vocab_size,), category="head"),
+        table=Product(flops=2 * width * c.vocab_size),
+    )
     heads = encoder_heads(c, width, lm_head=None if c.legacy else own, pooled=())
     if c.head in CLASSIFIED:
         pooled = c.pooler_hidden_size or d

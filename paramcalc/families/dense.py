@@ -71,7 +71,9 @@ def apertus(c: Config) -> Block:
     slope, constant = Param(shape=(1,)), Param(shape=(), buffer=True)
     xielu = block(alpha_p=slope, alpha_n=slope, beta=constant, eps=constant) if c.hidden_act == "xielu" else None
     ffn = mlp(c, c.intermediate_size, bias=False).but(inner=xielu)
-    return decoder(c, normed(c, bias=c.attention_bias), ffn, head_rows=c.output_vocab_size)
+    return decoder(
+        c, normed(c, bias=c.attention_bias), ffn, head_rows=None if c.tie_word_embeddings else c.output_vocab_size
+    )
 
 
 @family("bitnet")
@@ -87,7 +89,7 @@ def diffllama(c: Config) -> Block:
     halves, vector = kv_heads(c), Param(shape=(head_dim(c),))
     c.require(halves % 2 == 0, f"num_key_value_heads ({halves}) is odd", "the values are split between two maps")
     weights = block(lambda_q1=vector, lambda_k1=vector, lambda_q2=vector, lambda_k2=vector)
-    return decoder(c, gqa(c, bias=c.attention_bias, inner=weights), glu(c))
+    return decoder(c, gqa(c, bias=c.attention_bias, inner=weights).but(maps=2), glu(c))
 
 
 @family("jais2", "nemotron")

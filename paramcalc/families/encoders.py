@@ -12,12 +12,15 @@ from paramcalc.families.registry import family
 from paramcalc.families.skeletons import layer_norm
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, block
 
+APPROXIMATED = "approximated attention is counted as full attention"
+
 
 @family("mra")
 def mra(c: Config) -> Block:
     """BERT with two spare position rows and approximated attention, without a pooler (MraForMaskedLM)."""
     ids = {"position_ids": Param(shape=(1, c.max_position_embeddings), buffer=True)}
-    return encoder(c, embeddings(c, c.hidden_size, rows=c.max_position_embeddings + 2) | ids, encoder_layer(c), bare(c))
+    layer = encoder_layer(c).but(inexact=APPROXIMATED)
+    return encoder(c, embeddings(c, c.hidden_size, rows=c.max_position_embeddings + 2) | ids, layer, bare(c))
 
 
 def bare(c: Config) -> dict[str, Component]:
@@ -30,7 +33,7 @@ def nystromformer(c: Config) -> Block:
     """BERT whose approximated attention adds a convolution of each head's values (NystromformerForMaskedLM)."""
     h, window = c.num_attention_heads, c.conv_kernel_size
     conv = None if window is None else block(conv=Conv1d(channels=h, kernel=window, bias=False))
-    layer = encoder_layer(c, attn=mha(c, inner=conv))
+    layer = encoder_layer(c, attn=mha(c, inner=conv)).but(inexact=APPROXIMATED)
     return encoder(c, embeddings(c, c.hidden_size, rows=c.max_position_embeddings + 2), layer, bare(c))
 
 
@@ -39,21 +42,21 @@ def longformer(c: Config) -> Block:
     """RoBERTa with projections of their own for tokens that attend to everything (LongformerForMaskedLM)."""
     proj = Linear(d_in=c.hidden_size, d_out=c.hidden_size, bias=True)
     attn = mha(c, inner=block(**{f"global_{name}_proj": proj for name in "qkv"}))
-    heads = roberta_heads(c)
-    return encoder(c, embeddings(c, c.hidden_size), encoder_layer(c, attn=attn), heads)
+    layer = encoder_layer(c, attn=attn).but(inexact="windows and global tokens are counted as full attention")
+    return encoder(c, embeddings(c, c.hidden_size), layer, roberta_heads(c))
 
 
 @family("luke")
 def luke(c: Config) -> Block:
     """RoBERTa that reads entities too, with queries for each pair of word and entity (LukeForMaskedLM)."""
     d, width = c.hidden_size, c.entity_emb_size
-    query = Linear(d_in=d, d_out=d, bias=True)
+    query = Linear(d_in=d, d_out=d, bias=True, per="never")  # without entities
     aware = c.use_entity_aware_attention
     attn = mha(c, inner=block(w2e_q_proj=query, e2w_q_proj=query, e2e_q_proj=query) if aware else None)
     tables = embeddings(c, d)
-    entities = {"embed_entities": Embedding(rows=c.entity_vocab_size, width=width)} | (
-        projected(c, width, bias=False) if width != d else {}
-    )
+    entities: dict[str, Component] = {"embed_entities": Embedding(rows=c.entity_vocab_size, width=width)}
+    if width != d:
+        entities["embed_proj"] = projected(c, width, bias=False)["embed_proj"].but(per="never")
     tables["entities"] = block(**entities, **{name: part for name, part in tables.items() if name != "embed_tokens"})
     return encoder(c, tables, encoder_layer(c, attn=attn), luke_heads(c))
 
@@ -69,9 +72,11 @@ def luke_heads(c: Config) -> dict[str, Component]:
     tied = "entities.embed_entities" if c.tie_word_embeddings else None
     entities: dict[str, Component] = {
         "entity_head": block(
-            transform=dense(c, width),
+            transform=dense(c, width, per="never"),
             norm=Norm(width=width, bias=True),
-            decoder=Linear(d_in=width, d_out=c.entity_vocab_size, bias=True, category="head", tied_to=tied),
+            decoder=Linear(
+                d_in=width, d_out=c.entity_vocab_size, bias=True, category="head", tied_to=tied, per="never"
+            ),
         )
     }
     heads = encoder_heads(c, d, lm_head=masked_lm_head(c, d, tied=False), pooled=(*POOLED, "masked_lm"))

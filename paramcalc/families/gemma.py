@@ -9,7 +9,7 @@ from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.patterns import FULL, SLIDING, full_every, per_layer_overrides
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, norms_around, rms
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Product, block
 
 
 @family("gemma")
@@ -90,6 +90,8 @@ def gemma3n_layer(c: Config, word: str, width: int, borrowed: bool) -> Block:
         router_norm=rms(c),
         router=Linear(d_in=d, d_out=n),
         predict=Linear(d_in=n, d_out=n * n),
+        streams=Product(flops=2 * n * n * d),
+        router_again=Product(flops=2 * n * d),  # before and after the layer
         correct=Linear(d_in=n, d_out=n),
         scale=Param(shape=(d,)),
     )

@@ -7,7 +7,7 @@ from paramcalc.families.attentions import mha
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import decoder_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, positions
+from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, positions, pre_norm
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
 
 
@@ -61,7 +61,15 @@ def gpt_neo_kinds(c: Config) -> list[str]:
 @family("gpt_neox")
 def gpt_neox(c: Config) -> Block:
     """GPT-2's layer with rotary positions, parallel or not, and a head of its own (GPTNeoXForCausalLM)."""
-    return decoder(c, mha(c, bias=c.attention_bias), mlp(c, c.intermediate_size), norm=layer_norm(c))
+    one_sum = c.raw("use_parallel_residual") is not False
+    attn, ffn = mha(c, bias=c.attention_bias), mlp(c, c.intermediate_size)
+    return decoder(c, attn, ffn, norm=layer_norm(c), layer=side_by_side if one_sum else pre_norm)
+
+
+def side_by_side(norm: Component, attn: Component, ffn: Component) -> Block:
+    """Attention and FFN, each behind a norm of its own, of the same input."""
+    layer: Block = pre_norm(norm, attn, ffn).but(adds="together")
+    return layer
 
 
 @family("gptj", "codegen")
@@ -77,7 +85,12 @@ def opt(c: Config) -> Block:
     d, bias, affine = c.hidden_size, c.enable_bias, c.layer_norm_elementwise_affine
     d_emb = c.word_embed_proj_dim or d
     norm = Norm(width=d, scale=affine, bias=affine)
-    layer = block(attn=mha(c, bias=bias), attn_norm=norm, ffn=mlp(c, c.ffn_dim, bias=bias), ffn_norm=norm)
+    attn, ffn = mha(c, bias=bias), mlp(c, c.ffn_dim, bias=bias)
+    layer = (
+        block(attn_norm=norm, attn=attn, ffn_norm=norm, ffn=ffn)
+        if c.do_layer_norm_before
+        else block(attn=attn, attn_norm=norm, ffn=ffn, ffn_norm=norm)
+    )
     narrow, pre_norm_only, removed = d_emb != d, c.do_layer_norm_before, c.remove_final_norm
     return block(
         embed_tokens=Embedding(rows=c.vocab_size, width=d_emb),
@@ -111,7 +124,7 @@ def falcon(c: Config) -> Block:
         attn=mha(c, bias=bias, kv=kv),
         ffn_norm=norm if beside == 2 or not c.parallel_attn else None,
         ffn=mlp(c, c.ffn_hidden_size, bias=bias),
-    )
+    ).but(adds="together" if grouped or c.parallel_attn else "each")
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=norm)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.spec import Block, Component, Linear, Norm, Param, block, by_vocabulary
+from paramcalc.work import Per
 
 # -- decoders ----------------------------------------------------------------------------------------------------
 
@@ -72,9 +73,9 @@ def unknown_head(c: Config) -> Exception:
 # -- encoders ----------------------------------------------------------------------------------------------------
 
 
-def dense(c: Config, d_out: int) -> Linear:
-    """A projection from the width, with a bias, that belongs to a head."""
-    return Linear(d_in=c.hidden_size, d_out=d_out, bias=True, category="head")
+def dense(c: Config, d_out: int, *, per: Per = "token") -> Linear:
+    """A projection from the width, with a bias, that belongs to a head; perhaps of one token per sequence."""
+    return Linear(d_in=c.hidden_size, d_out=d_out, bias=True, category="head", per=per)
 
 
 def masked_lm_head(c: Config, width: int, *, spare_bias: bool = True, tied: bool = True) -> Block:
@@ -115,22 +116,27 @@ def encoder_heads(
     before the classifier; `answers`: outputs for question answering that no label changes.
     """
     head = masked_lm_head(c, width) if lm_head is None else lm_head
-    parts: dict[str, Component] = {"pooler": dense(c, c.hidden_size)} if c.head in pooled else {}
+    parts: dict[str, Component] = {}
+    if c.head in pooled:
+        parts["pooler"] = dense(c, c.hidden_size, per="sequence")
+    per: Per = "sequence" if c.head in POOLED else "token"
     if c.head in transformed:
-        parts["transform"] = dense(c, c.hidden_size)
+        parts["transform"] = dense(c, c.hidden_size, per=per)
     match c.head:
         case "masked_lm" | "lm":
             return parts | {"lm_head": head}
         case "pretraining":
-            return parts | ({"lm_head": head, "next_sentence": dense(c, 2)} if pretraining is None else pretraining)
+            return parts | (
+                {"lm_head": head, "next_sentence": dense(c, 2, per="sequence")} if pretraining is None else pretraining
+            )
         case "next_sentence":
-            return parts | {"next_sentence": dense(c, 2)}
+            return parts | {"next_sentence": dense(c, 2, per="sequence")}
         case "sequence_classification" | "token_classification":
-            return parts | {"classifier": dense(c, labels(c))}
+            return parts | {"classifier": dense(c, labels(c), per=per)}
         case "question_answering":
             return parts | {"classifier": dense(c, answers or labels(c))}
         case "multiple_choice":
-            return parts | {"classifier": dense(c, 1)}
+            return parts | {"classifier": dense(c, 1, per="sequence")}
         case "none" | "base":
             return parts
     raise unknown_head(c)
@@ -151,7 +157,7 @@ def summary(c: Config) -> dict[str, Component]:
     """The projection of the sequence summary, which multiple choice uses where summary_use_proj says so."""
     if c.head != "multiple_choice" or not c.summary_use_proj:
         return {}
-    return {"summary": dense(c, labels(c) if c.summary_proj_to_labels else c.hidden_size)}
+    return {"summary": dense(c, labels(c) if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
 
 
 # -- encoder-decoders --------------------------------------------------------------------------------------------
@@ -159,9 +165,6 @@ def summary(c: Config) -> dict[str, Component]:
 
 def classifier(c: Config, *, transform: bool, unstated_labels: int = 2) -> dict[str, Component]:
     """A classifier over the last hidden state, after a dense layer of the width where the class has one."""
-    d = c.hidden_size
-    dense: dict[str, Component] = (
-        {"transform": Linear(d_in=d, d_out=d, bias=True, category="head")} if transform else {}
-    )
-    count = labels(c, unstated=unstated_labels)
-    return dense | {"classifier": Linear(d_in=d, d_out=count, bias=True, category="head")}
+    per: Per = "sequence" if transform else "token"  # one that transforms stands on the last token alone
+    first: dict[str, Component] = {"transform": dense(c, c.hidden_size, per=per)} if transform else {}
+    return first | {"classifier": dense(c, labels(c, unstated=unstated_labels), per=per)}

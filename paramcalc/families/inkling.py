@@ -36,7 +36,9 @@ def heads(c: Config, word: str) -> dict[str, Any]:
 
 def conv(c: Config, channels: int) -> Conv1d:
     """A short depthwise convolution over time."""
-    return Conv1d(channels=channels, kernel=c.sconv_kernel_size, bias=False, category="recurrent")
+    return Conv1d(
+        channels=channels, kernel=c.sconv_kernel_size, bias=False, spare=c.sconv_kernel_size - 1, category="recurrent"
+    )
 
 
 def kv_conv(c: Config, word: str, *, dynamic: bool = False) -> Block:
@@ -100,7 +102,7 @@ def attention(c: Config, word: str) -> Attention:
     norm = Norm(width=sizes["head_dim"])
     inner = block(
         relative=Linear(d_in=c.hidden_size, d_out=sizes["heads"] * c.d_rel),
-        positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent)),
+        positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent), per="token", times=sizes["heads"]),
     )
     return Attention(width=c.hidden_size, q_norm=norm, k_norm=norm, inner=inner, **sizes)
 
@@ -161,7 +163,7 @@ def inkling2_layer(c: Config, word: str, *, first: bool, rank: int | None = None
         ffn=moe(c, c.moe_intermediate_size, experts=c.num_local_experts, correction=True),
         ffn_conv=after,
         loop_gates=gates,
-    )
+    ).but(inexact="what layers take from earlier ones is not counted")
 
 
 def inkling2_attention(c: Config, word: str) -> Attention:
@@ -172,7 +174,7 @@ def inkling2_attention(c: Config, word: str) -> Attention:
         q_scale=Param(shape=(h, d_h)),
         relative=Linear(d_in=d, d_out=h * c.d_rel),
         relative_scale=Param(shape=(h, c.d_rel)),
-        positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent)),
+        positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent), per="token", times=sizes["heads"]),
         sinks=Linear(d_in=d, d_out=h),
         gate_proj=head_gate(d, h, d_h),
     )

@@ -107,6 +107,8 @@ def longcat_flash(c: Config) -> Block:
     attn = latent_attention(c).but(query_dim=c.qk_head_dim)
     half = pre_norm(rms(c), attn, glu(c))
     layer = block(first=block(**half.items, moe=sparse, idle_experts=spare), second=half)
+    if idle:
+        layer = layer.but(inexact="experts are counted as if no token chose an idle one")
     unbuilt_mtp(c)
     return causal_lm(c, Run(longcat_depth(c), layer), norm=rms(c))
 

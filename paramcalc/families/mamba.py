@@ -44,5 +44,6 @@ def mamba2_lm(c: Config) -> Block:
         conv_bias=c.use_conv_bias,
         bias=c.use_bias,
         out_bias=c.use_bias,
+        chunk=c.chunk_size,
     )
     return causal_lm(c, Run(c.num_hidden_layers, block(norm=rms(c), mixer=mixer)), norm=rms(c))

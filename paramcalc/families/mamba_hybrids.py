@@ -56,6 +56,7 @@ def mamba2(c: Config, *, inner: int | None = None, out_bias: bool | None = None,
         bias=c.mamba_proj_bias,
         out_bias=c.mamba_proj_bias if out_bias is None else out_bias,
         gated_norm=gated_norm,
+        chunk=c.mamba_chunk_size,
     )
 
 
@@ -107,6 +108,7 @@ def nemotron_h(c: Config) -> Block:
             conv_bias=c.use_conv_bias,
             bias=c.use_bias,
             out_bias=c.use_bias,
+            chunk=c.chunk_size,
         ),
         FULL: gqa(c),
         "mlp": Mlp(width=c.hidden_size, hidden=c.intermediate_size, gated=False, bias=c.mlp_bias),

@@ -8,7 +8,7 @@ from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.heads import decoder_head, labels, lm_head, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, positions, pre_norm, rms
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Product, Run, block, stack
 
 # -- GPT's kin ---------------------------------------------------------------------------------------------------
 
@@ -67,12 +67,12 @@ def cpmant(c: Config) -> Block:
     """Gated FFNs, soft prompts in the embedding, position biases by segment for all layers (CpmAntForCausalLM)."""
     d, h, segments, norm = c.hidden_size, c.num_attention_heads, c.segment_types, rms(c)
     buckets = segments * segments + c.position_bias_num_buckets
-    attn = sized(d, h, c.dim_head)
+    layer = pre_norm(norm, sized(d, h, c.dim_head), glu(c, c.dim_ff))
     return block(
         segments=Embedding(rows=segments, width=d),
         embed_tokens=Embedding(rows=c.vocab_size + c.prompt_types * c.prompt_length, width=d),
         position_bias=Param(shape=(buckets, h), category="attention"),
-        layers=stack("encoder", Run(c.num_hidden_layers, pre_norm(norm, attn, glu(c, c.dim_ff)))),
+        layers=stack("encoder", Run(c.num_hidden_layers, layer.but(inexact="soft prompts are not counted as tokens"))),
         norm=norm,
         **decoder_head(c, d),
     )
@@ -138,6 +138,8 @@ def xlnet(c: Config) -> Block:
     bias = Param(shape=(h, d_h))
     relative = block(
         r_proj=Linear(d_in=d, d_out=h * d_h),
+        r_behind=Product(flops=2 * d * h * d_h),  # distances reach as far ahead as behind
+        position_scores=Product(flops=4 * h * d_h, per="pair", term="attention"),
         position_bias=bias,
         segment_bias=bias,
         content_bias=bias,

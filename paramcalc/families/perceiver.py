@@ -45,7 +45,8 @@ def perceiver_layer(
     norm = Norm(width=width, bias=True)
     ffn = Mlp(width=width, hidden=(widening or factor) * width, gated=False, bias=True)
     source_norm = None if source is None else Norm(width=source, bias=True)
-    return block(input_norm=norm, source_norm=source_norm, attn=attn, post_norm=norm, ffn=ffn)
+    layer = block(input_norm=norm, source_norm=source_norm, attn=attn, post_norm=norm, ffn=ffn)
+    return layer.but(inexact="latents are counted as if there were one for each token")
 
 
 def perceiver_head(c: Config) -> dict[str, Component]:

@@ -21,7 +21,9 @@ def esm(c: Config) -> Block:
     before = embeddings(c, d, rows=None if kind == "absolute" else 0, types=False, norm=c.emb_layer_norm_before)
     if kind == "rotary":
         before["rotary"] = Param(shape=(((c.head_dim or equal_heads(c)) + 1) // 2,), buffer=True)
-    contacts = Linear(d_in=c.num_hidden_layers * c.num_attention_heads, d_out=1, bias=True, category="head")
+    contacts = Linear(
+        d_in=c.num_hidden_layers * c.num_attention_heads, d_out=1, bias=True, category="head", per="never"
+    )
     head = masked_lm_head(c, d, spare_bias=False)
     heads = encoder_heads(c, d, lm_head=head, pooled=("none",), transformed=("sequence_classification",))
     return encoder(c, before, encoder_layer(c, norm_first=True), heads, norm=layer_norm(c), contacts=contacts)

@@ -44,8 +44,9 @@ def longt5(c: Config) -> Block:
         bias = {"global_bias": Param(shape=(buckets(c), c.num_attention_heads), category="attention")}
         first, rest = (beside | bias, beside) if kind == "transient-global" else ({}, {})
         window = 2 * c.local_radius + 1
-        biased = layer(c, role, buckets=buckets(c), window=window, beside=first)
-        return first_and_rest(biased, layer(c, role, window=window, beside=rest), depth, role)
+        why = "blocks with their neighbours are counted as windows"
+        biased = layer(c, role, buckets=buckets(c), window=window, beside=first).but(inexact=why)
+        return first_and_rest(biased, layer(c, role, window=window, beside=rest).but(inexact=why), depth, role)
 
     return model(c, stack_of)
 

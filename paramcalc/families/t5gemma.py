@@ -21,6 +21,7 @@ def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width
     def one(window: int | None) -> Block:
         attn = gqa(side, bias=bias, qk_norm=per_head, window=window)
         cross = attn.but(source="cross", window=None, kv_width=kv_width)
+        attn = attn.but(merged=role == "decoder" and kv_width is None)
         steps = {"attn": attn} | ({"cross_attn": cross} if kv_width else {}) | {"ffn": glu(side)}
         return block(
             **{

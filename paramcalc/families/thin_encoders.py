@@ -64,7 +64,10 @@ def funnel(c: Config) -> Block:
     sizes = c.numbers("block_sizes") or [4, 4, 4]
     repeats = c.numbers("block_repeats") or [1] * len(sizes)
     c.require(len(sizes) == len(repeats), "block_sizes and block_repeats differ in length")
-    layer, base = funnel_layer(c), c.head in ("base", *CLASSIFIED)
+    layer, base = (
+        funnel_layer(c).but(inexact="blocks that halve the sequence are counted at full length"),
+        c.head in ("base", *CLASSIFIED),
+    )
     runs = [Run(size, layer, passes=passes) for size, passes in zip(sizes, repeats, strict=True)]
     head, replaced = lm_head(c, c.hidden_size, owner="embed_tokens", bias=True), discriminator(c)
     heads = encoder_heads(c, c.hidden_size, lm_head=head, pooled=(), transformed=CLASSIFIED, pretraining=replaced)

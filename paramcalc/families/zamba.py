@@ -87,6 +87,7 @@ def zamba2(c: Config) -> Block:
         kernel=c.mamba_d_conv,
         bias=c.add_bias_linear,
         out_bias=c.add_bias_linear,
+        chunk=c.chunk_size,
     )
     words = mixers(c, ZAMBA2_PATTERN, (LINEAR, HYBRID))
     c.require(len(words) == c.num_hidden_layers, "a depth other than 54 needs layers_block_type")

@@ -1,0 +1,247 @@
+"""A model step by step: one layer of each kind, with the shape, parameters, work and bytes kept of every step.
+
+From the component tree alone: each component states its steps, as it states its tensors and its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from paramcalc.compute.flops import fitted, text_part
+from paramcalc.compute.setting import Setting
+from paramcalc.count import Figures, describe
+from paramcalc.footprint.assumptions import assume
+from paramcalc.footprint.cache import Entries
+from paramcalc.kept import Kept
+from paramcalc.model import Model
+from paramcalc.outline import layer_name
+from paramcalc.spec import GENERATING, ROLES, Block, Component, Mtp, Norm, Part, Stack
+from paramcalc.steps import BATCH, CONTEXT, NOTHING, SAME, SOURCE, TOKENS, Shape, Step
+from paramcalc.version import SCHEMA_VERSION, __version__
+
+if TYPE_CHECKING:
+    from paramcalc.compute.report import TraceReport
+
+# The step that a kind of cache is made by, where the component has one of this name.
+MADE_BY = {"key": "k_proj", "value": "v_proj", "latent": "kv_a_proj", "index": "k_proj", "conv": "conv1d"}
+
+
+class Place(NamedTuple):
+    """Where a walk through the tree is: in the stack of this role, with this shape of what comes in."""
+
+    model: Model
+    asked: Setting
+    role: str = "decoder"
+
+    def sizes(self) -> Mapping[str, int]:
+        """What the words for axes stand for here: an encoder's tokens are those it reads."""
+        a = self.asked
+        read = a.tokens if a.alone else a.source
+        inside = self.role == "encoder"
+        return {
+            BATCH: a.batch,
+            TOKENS: read if inside else a.tokens,
+            CONTEXT: read if inside else a.context,
+            SOURCE: a.source,
+        }
+
+    def shape(self, shape: Shape) -> list[int]:
+        """A shape in numbers."""
+        sizes = self.sizes()
+        return [sizes[axis] if isinstance(axis, str) else int(axis) for axis in shape]
+
+    def work(self, component: Component) -> dict[str, int]:
+        """FLOPs of each matrix and product below a component, for the whole batch."""
+        roles = ROLES.get(self.role, {})
+        found: dict[str, int] = {}
+        for work in component.work():
+            times = self.asked.times(work._replace(per=roles.get(work.per, work.per)))
+            found[work.name] = found.get(work.name, 0) + int(work.flops) * int(work.copies) * times
+        return found
+
+
+def trace(model: Model, asked: Setting) -> TraceReport:
+    """The steps of a model, validated."""
+    from paramcalc.compute.report import TraceReport
+
+    return TraceReport.model_validate(figures(model, asked))
+
+
+def figures(model: Model, asked: Setting) -> Figures:
+    """The steps of a model as plain data: the keys and the order of `TraceReport`."""
+    asked = fitted(model.tree, asked)
+    place = Place(model, asked)
+    blocks = list(walked(text_part(model.tree), place))
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "version": __version__,
+        "model": describe(model),
+        "warnings": list(model.warnings),
+        "assumptions": {name: value for name, value in asked.values().items() if name != "alone"},
+        "blocks": settled(blocks, place),
+    }
+
+
+# -- the walk ----------------------------------------------------------------------------------------------------
+
+
+def walked(tree: Component, place: Place, prefix: str = "") -> Iterator[Figures]:
+    """The parts of a tree in data-flow order: each that holds no layers, and of each stack one layer of each kind."""
+    for part in tree.children():
+        component, name = part.component, f"{prefix}{part.name}"
+        if isinstance(component, Mtp) or component.category in ("vision", "projector"):
+            continue
+        if isinstance(component, Stack):
+            yield from layers(name, component, place._replace(role=component.role))
+        elif any(True for _ in component.stacks()):
+            yield from walked(component, place, f"{name}.")
+        else:
+            alone = Block(items={part.name: component})
+            role = "encoder" if prefix == "encoder." else "decoder"
+            rows = list(rows_of(alone, place._replace(role=role)))
+            yield {"name": name, "kind": "", "layers": 0, "role": "", "steps": rows}
+
+
+def layers(name: str, stack: Stack, place: Place) -> Iterator[Figures]:
+    """One layer of each kind of a stack."""
+    if stack.role not in (*GENERATING, "encoder"):
+        return
+    for names, layer, copies in stack.kinds():
+        marked = list(with_adds(layer))
+        yield {
+            "name": f"{name.rpartition('.')[0]} {layer_name(names, copies)}".strip(),
+            "kind": layer.label(),
+            "layers": int(copies),
+            "role": stack.role,
+            "steps": list(rows_of(layer, place, marked)),
+        }
+
+
+def with_adds(layer: Component) -> Iterator[tuple[Part, str]]:
+    """The parts of a layer, each with the sum that is made of its output, if there is one."""
+    parts = list(layer.children())
+    norms = [isinstance(part.component, Norm) for part in parts]
+    mixers = [i for i, part in enumerate(parts) if part.component.label()]
+    how = layer.adds if isinstance(layer, Block) else "each"
+    if len(mixers) > 1 and not any(norms[mixers[0] : mixers[1]]):
+        how = "together"  # side by side behind one norm
+    places = added(norms, mixers, how)
+    for i, part in enumerate(parts):
+        if i not in places:
+            yield part, ""
+        elif how == "together":
+            yield part, " + ".join(["input", *(parts[m].name for m in mixers)])
+        else:
+            yield part, f"{'input' if i == min(places) else 'last sum'} + {part.name}"
+
+
+def added(norms: list[bool], mixers: list[int], how: str) -> set[int]:
+    """Behind which parts something is added: see `Block.adds`."""
+    if how == "together":
+        return {mixers[-1]} if mixers else set()
+    after = {i: i + 1 if i + 1 < len(norms) and norms[i + 1] else i for i in mixers}
+    if how == "normed":
+        return set(after.values())
+    around = any(norms[i : i + 2] == [True, True] for i in range(min(mixers, default=0), max(mixers, default=0)))
+    return set(after.values()) if around else set(mixers)
+
+
+# -- rows --------------------------------------------------------------------------------------------------------
+
+
+def rows_of(layer: Component, place: Place, marked: Iterable[tuple[Part, str]] | None = None) -> Iterator[Figures]:
+    """The steps of a layer, with what each takes; the parameters of all rows are those of the layer."""
+    work, weights, kept = place.work(layer), parameters(layer), kept_bytes(layer, place)
+    owners = {tie.name: tie.owner for tie in layer.all_ties()}
+    own = {w.name for w in layer.work()}
+    for part, mark in marked or ((part, "") for part in layer.children()):
+        for step in named(part):
+            flops = work.get(step.name, 0)
+            if step.name in own and not flops and step.name not in weights and step.name not in owners:
+                continue  # a product that this setting does not ask for
+            owner = owners.get(step.name)
+            yield row(place, step, weights.get(step.name, 0), flops, kept.get(step.name, 0), owner)
+        if mark:
+            yield {**row(place, Step("add", SAME, mark), 0, 0, 0, None), "add": True}
+
+
+def named(part: Part) -> Iterator[Step]:
+    """The steps of a part, under its name."""
+    for step in part.component.steps():
+        yield step._replace(name=f"{part.name}.{step.name}".removesuffix("."))
+
+
+def row(place: Place, step: Step, weights: int, flops: int, kept: int, owner: str | None) -> Figures:
+    """One step as data; shapes that repeat the last one are filled in later."""
+    shape: Any = "same" if step.shape == SAME else None if step.shape == NOTHING else place.shape(step.shape)
+    note = f"tied to {owner}" if owner else step.note
+    return {
+        "name": step.name,
+        "shape": shape,
+        "parameters": weights,
+        "flops": flops,
+        "kept_bytes": kept,
+        "add": False,
+        "note": note,
+    }
+
+
+def parameters(layer: Component) -> dict[str, int]:
+    """Parameters by the path of the part that holds them; all experts, whichever a token uses."""
+    found: dict[str, int] = {}
+    for weight in layer.weights():
+        if weight.role == "parameter":
+            path = weight.name.rpartition(".")[0]
+            found[path] = found.get(path, 0) + weight.elements * int(weight.copies)
+    return found
+
+
+def kept_bytes(layer: Component, place: Place) -> dict[str, int]:
+    """Bytes of caches and states for the whole batch, by the step that makes what is kept."""
+    if place.role not in GENERATING:
+        return {}
+    assumed = assume(context=place.asked.context, batch=place.asked.batch, source=place.asked.source)
+    entries = Entries(place.model, assumed)
+    found: dict[str, int] = {}
+    for prefix, component in below(layer):
+        steps = [step.name for step in component.steps()]
+        for one in component.keeps():
+            if steps and one.form in ("any", assumed.mla):
+                name = prefix + made_by(one, steps)
+                number = int(one.entries(assumed.context, source=place.asked.source))
+                found[name] = found.get(name, 0) + assumed.batch * entries.bytes(one) * number
+    return found
+
+
+def made_by(one: Kept, steps: list[str]) -> str:
+    """The step of a component that makes what it keeps; its last one where none has the name."""
+    made = MADE_BY.get(one.what, "")
+    return made if made in steps else steps[-1]
+
+
+def below(component: Component, prefix: str = "") -> Iterator[tuple[str, Component]]:
+    """A component and all in it, with the paths that precede their steps."""
+    yield prefix, component
+    for part in component.children():
+        yield from below(part.component, f"{prefix}{part.name}.")
+
+
+def settled(blocks: list[Figures], place: Place) -> list[Figures]:
+    """The blocks with what comes in and every repeated shape filled in: an add gives back the shape that came in."""
+    sizes = place.sizes()
+    shape = [sizes[BATCH], sizes[TOKENS]]
+    for block in blocks:
+        block["shape_in"] = list(shape)
+        for step in block["steps"]:
+            if step["add"]:
+                shape = block["shape_in"]
+            elif step["shape"] not in ("same", None):
+                shape = step["shape"]
+            if step["shape"] == "same":
+                step["shape"] = list(shape)
+        block["shape_out"] = list(shape)
+    return [{key: block[key] for key in BLOCK} for block in blocks]
+
+
+BLOCK = ("name", "kind", "role", "layers", "shape_in", "shape_out", "steps")

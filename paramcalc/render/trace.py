@@ -1,0 +1,76 @@
+"""A walk through a model for people: one table, a block after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from paramcalc.render.table import WIDE, Column, fitted, heading
+from paramcalc.render.text import Row
+from paramcalc.units import exact, human_bytes, human_flops
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from paramcalc.compute.report import TraceBlock, TraceReport
+
+
+def trace_table(report: TraceReport, width: int | None) -> Group:
+    """One model. What a narrow terminal has no room for is left out, never cut."""
+    from rich.console import Group
+    from rich.text import Text
+
+    a, lines = report.assumptions, [line for block in report.blocks for line in block_lines(block)]
+    words = f"batch {exact(a.batch)}  {exact(a.tokens)} new tokens  context {exact(a.context)}"
+    reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]
+    names, shapes, parameters, flops, kept, notes = (list(column) for column in zip(*lines, strict=True))
+    columns = [
+        Column("step", names),
+        Column("shape", shapes),
+        Column("parameters", parameters, right=True),
+        Column("FLOPs", flops, right=True, rank=2),
+        Column("kept", kept, right=True, rank=3),
+        Column("", notes, rank=1),
+    ]
+    return Group(heading(report.model), Text(words), *reasons, Text(""), fitted(columns, width or WIDE), Text(""))
+
+
+def block_lines(block: TraceBlock) -> Iterator[tuple[str, str, str, str, str, str]]:
+    """The lines of a block: what it is and what comes in, then its steps."""
+    if block.layers:
+        times = f"1 of {block.layers} x {block.kind}" if block.layers > 1 else block.kind
+        yield block.name, shape_text(block.shape_in), "", "", "", f"in: {times}"
+    for step in block.steps:
+        name = f"  {step.name}" if block.layers else block.name if len(block.steps) == 1 else step.name
+        yield (
+            "  + residual" if step.add else name,
+            "" if step.shape is None else shape_text(step.shape),
+            exact(step.parameters) if step.parameters else "",
+            human_flops(step.flops) if step.flops else "",
+            human_bytes(step.kept_bytes) if step.kept_bytes else "",
+            step.note,
+        )
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """`(2, 5, 32)`."""
+    return f"({', '.join(map(str, shape))})"
+
+
+def trace_rows(report: TraceReport) -> list[Row]:
+    """Every step, for CSV and Markdown."""
+    return [
+        {
+            "model": report.model.name,
+            "block": block.name,
+            "layers": block.layers,
+            "step": step.name,
+            "shape": "" if step.shape is None else shape_text(step.shape),
+            "parameters": step.parameters,
+            "flops": step.flops,
+            "kept_bytes": step.kept_bytes,
+            "note": "residual" if step.add else step.note,
+        }
+        for block in report.blocks
+        for step in block.steps
+    ]

@@ -1,0 +1,200 @@
+"""Write what torch's flop counter sees when `transformers` runs a small model, and never what paramcalc says.
+
+    python tests/goldens_flops/make.py llama gpt2   # these families
+    python tests/goldens_flops/make.py --all        # every family that has goldens of its counts
+
+Needs torch and transformers (CPU is enough). README.md beside this file describes the format.
+"""
+
+import argparse
+import inspect
+import json
+import os
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+COUNTS = HERE.parent / "goldens"
+sys.path.insert(0, str(COUNTS))
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+warnings.filterwarnings("ignore")
+
+import oracle  # noqa: E402
+import torch  # noqa: E402
+import transformers  # noqa: E402
+import yaml  # noqa: E402
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
+
+SIZES = ((2, 12, 12), (1, 29, 17))
+"""Batch, tokens, and tokens of the source: what an encoder reads, or stands in for an image."""
+
+LONG = (1, 71, 71)
+"""A third size for recurrent mixers, which work in chunks of 64 or more tokens."""
+
+CONFIGS = ("odd-1", "odd-2", "odd-3", "odd-4")
+LARGEST = 60_000_000
+"""Parameters of the largest model that is built."""
+
+ROTARY = re.compile(r"rotary|(^|_)rope|^pos_emb$")
+"""Names of modules that make tables of angles: a product by position, which is no work on the tokens."""
+
+ALL_EXPERTS = {"Llama4TextExperts": ("num_experts", "num_experts_per_tok")}
+"""Classes that run every expert on every token, for want of a kernel; only the share that the router chose is kept."""
+
+
+def real(fields: dict[str, Any]) -> Any:
+    """The model on the CPU, with eager attention and experts that are run one by one."""
+    cls = getattr(transformers, oracle.class_name(fields))
+    config = oracle.config_from(fields)
+    if cls.config_class is config.sub_configs.get("text_config"):
+        config = config.get_text_config()
+    torch.manual_seed(0)
+    model = cls._from_config(config, dtype=torch.float32, attn_implementation="eager")
+    for module in model.modules():
+        if hasattr(module, "config") and hasattr(module.config, "_experts_implementation"):
+            module.config._experts_implementation = "eager"
+    return model.requires_grad_(False).eval()  # the counter tracks modules by their gradients, where there are any
+
+
+def smallest_vocabulary(config: Any) -> int:
+    """Ids that every table of the model knows."""
+    text = config.get_text_config()
+    sizes = [value for key, value in text.to_dict().items() if "vocab" in key and type(value) is int and value > 3]
+    return min([90, *sizes])
+
+
+def inputs(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
+    """Random tokens; for a decoder beside an encoder too, or with states that stand for a source."""
+    known, config = inspect.signature(model.forward).parameters, model.config
+    vocabulary = smallest_vocabulary(config)
+
+    def drawn(count: int) -> torch.Tensor:
+        return torch.randint(min(3, vocabulary - 1), vocabulary, (batch, count))
+
+    def states(width: int) -> torch.Tensor:
+        return torch.randn(batch, source, width)
+
+    extra: dict[str, Any] = {"use_cache": False} if "use_cache" in known else {}
+    if "decoder_input_ids" in known and config.is_encoder_decoder:
+        return {"input_ids": drawn(source), "decoder_input_ids": drawn(tokens), **extra}
+    crossed = re.search(r"cross_?att|encoder_attn", repr(model), re.IGNORECASE)
+    if "encoder_hidden_states" in known and crossed and hasattr(config, "hidden_size"):
+        width = getattr(config, "cross_attention_hidden_size", None) or config.hidden_size
+        extra["encoder_hidden_states"] = states(width)
+    if "cross_attention_states" in known and hasattr(config.get_text_config(), "hidden_size"):
+        extra["cross_attention_states"] = states(config.get_text_config().hidden_size)
+    return {"input_ids": drawn(tokens), **extra}
+
+
+def counted(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
+    """Flops by module and operator, as the counter has them."""
+    given, counter = inputs(model, batch, tokens, source), FlopCounterMode(display=False, depth=99)
+    torch.manual_seed(1)
+    with torch.no_grad(), counter:
+        model(**given)
+    return {
+        name: {str(op).removeprefix("aten."): n for op, n in ops.items()}
+        for name, ops in counter.get_flop_counts().items()
+    }
+
+
+def left_out(model: Any, counts: dict[str, Any]) -> Iterator[tuple[str, Fraction]]:
+    """The outermost modules that do no work on tokens, or more than is asked, and the share that is too much."""
+    root = type(model).__name__
+    found: list[str] = []
+    for name in sorted(counts):
+        inside = any(name.startswith(f"{outer}.") for outer in found)
+        if name != root and ROTARY.search(name.rpartition(".")[2]) and not inside:
+            found.append(name)
+            yield name, Fraction(1)
+    for name, module in model.named_modules():
+        if type(module).__name__ in ALL_EXPERTS:
+            every, chosen = ALL_EXPERTS[type(module).__name__]
+            config = model.config.get_text_config()
+            experts = getattr(module, every)
+            yield f"{root}.{name}", 1 - Fraction(getattr(config, chosen), experts)
+
+
+def measured(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
+    """Flops by operator of one forward pass, without what is left out."""
+    counts = counted(model, batch, tokens, source)
+    found: Counter[str] = Counter(counts["Global"])
+    for name, share in left_out(model, counts):
+        for op, number in counts.get(name, {}).items():
+            found[op] -= int(share * number)
+    record = {"batch": batch, "tokens": tokens, "source": source}
+    return record | {"flops": {op: n for op, n in sorted(found.items()) if n}}
+
+
+def configs(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The odd configs of a family's goldens, and those of configs.yaml, which were written to run."""
+    for case in CONFIGS:
+        path = COUNTS / name / f"{case}.json"
+        if path.exists():
+            golden = json.loads(path.read_text(), object_hook=decoded)
+            yield case, golden["config"] if golden["total"] <= LARGEST else {}
+    for number, config in enumerate(yaml.safe_load((HERE / "configs.yaml").read_text()).get(name, []), start=1):
+        yield f"runs-{number}", {"model_type": name, **config}
+
+
+def decoded(fields: dict[str, Any]) -> Any:
+    """Floats that JSON has no word for."""
+    return float(fields["__float__"]) if set(fields) == {"__float__"} else fields
+
+
+def cases(name: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """What was measured of a family, and what could not be, with the reason."""
+    found: list[dict[str, Any]] = []
+    failed: dict[str, str] = {}
+    for case, config in configs(name):
+        try:
+            if not config:
+                raise ValueError(f"more than {LARGEST:,} parameters")
+            measure(case, config, found)
+        except Exception as error:  # noqa: PERF203  (each config stands alone)
+            failed[case] = f"{type(error).__name__}: {error}".partition("\n")[0][:110]
+    return found, failed
+
+
+def measure(case: str, config: dict[str, Any], found: list[dict[str, Any]]) -> None:
+    """Run one config at each size. The config itself is kept where it is not that of a golden."""
+    model = real(config)
+    said = {"config": config} if case.startswith("runs") else {}
+    recurrent = re.search(r"Mamba|Delta|Linear[A-Z]|Lightning|LSTM|RecurrentBlock|ShortConv", repr(model)) is not None
+    for batch, tokens, source in (*SIZES, *([LONG] if recurrent else [])):
+        found.append({"case": case, **said, **measured(model, batch, tokens, source)})
+
+
+def text(record: dict[str, Any]) -> str:
+    """JSON with a case on each line."""
+    rows = ",\n".join("  " + json.dumps(case) for case in record["cases"])
+    failed = "".join(f',\n "failed": {json.dumps(record["failed"])}' for _ in [0] if record["failed"])
+    return (
+        f'{{\n "transformers": "{record["transformers"]}",\n "torch": "{record["torch"]}",\n'
+        f' "cases": [\n{rows}\n ]{failed}\n}}\n'
+    )
+
+
+def main() -> None:
+    """Make the goldens that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="FAMILY")
+    parser.add_argument("--all", action="store_true")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    names = sorted(path.parent.name for path in COUNTS.glob("*/odd-1.json")) if args.all else args.names
+    for name in names:
+        found, failed = cases(name)
+        record = {**oracle.VERSIONS, "cases": found, "failed": failed}
+        (HERE / f"{name}.json").write_text(text(record))
+        print(name, len(found), failed or "", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""A walk through a layer: shapes, parameters, work and bytes, step by step."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+
+import paramcalc
+from paramcalc.compute.report import TraceBlock, TraceReport
+from paramcalc.compute.setting import setting
+from paramcalc.compute.trace import trace
+from paramcalc.presets import names
+from tests.conftest import Run
+
+# The example of the texts: batch 2, 5 tokens, width 32, 4 heads.
+EXAMPLE = {
+    "model_type": "transformer",
+    "d_model": 32,
+    "n_layers": 2,
+    "n_heads": 4,
+    "d_ff": 128,
+    "vocab_size": 100,
+    "norm": "layer",
+    "bias": True,
+    "dtype": "float32",
+}
+
+
+def traced(source: Any, **asked: int) -> TraceReport:
+    return trace(paramcalc.load(source), setting(**asked))
+
+
+def layers(report: TraceReport) -> list[TraceBlock]:
+    return [block for block in report.blocks if block.layers]
+
+
+def test_the_shapes_of_the_worked_example() -> None:
+    """(2, 5, 32) -> (2, 4, 5, 8) -> (2, 5, 32), and the two sums give back what came in."""
+    (layer,) = layers(traced(EXAMPLE, tokens=5, batch=2))
+
+    assert [(step.name, step.shape) for step in layer.steps] == [
+        ("attn_norm", (2, 5, 32)),
+        ("attn.q_proj", (2, 5, 32)),
+        ("attn.k_proj", (2, 5, 32)),
+        ("attn.v_proj", (2, 5, 32)),
+        ("attn.split_q", (2, 4, 5, 8)),
+        ("attn.split_k", (2, 4, 5, 8)),
+        ("attn.split_v", (2, 4, 5, 8)),
+        ("attn.scores", (2, 4, 5, 5)),
+        ("attn.mixing", (2, 4, 5, 8)),
+        ("attn.merge", (2, 5, 32)),
+        ("attn.o_proj", (2, 5, 32)),
+        ("add", (2, 5, 32)),
+        ("ffn_norm", (2, 5, 32)),
+        ("ffn.up_proj", (2, 5, 128)),
+        ("ffn.activation", (2, 5, 128)),
+        ("ffn.down_proj", (2, 5, 32)),
+        ("add", (2, 5, 32)),
+    ]
+    assert layer.shape_in == layer.shape_out == (2, 5, 32)
+    assert [step.note for step in layer.steps if step.add] == ["input + attn", "last sum + ffn"]
+
+
+def test_what_the_steps_of_the_worked_example_take() -> None:
+    """A matrix of 32 x 32 and its bias; 2 x 10 tokens x 32 x 32; 2 x 2 x 4 heads x 25 pairs x 8; keys in 4 bytes."""
+    (layer,) = layers(traced(EXAMPLE, tokens=5, batch=2))
+    steps = {step.name: step for step in layer.steps}
+
+    assert (steps["attn.q_proj"].parameters, steps["attn.q_proj"].flops) == (1056, 20_480)
+    assert steps["attn.scores"].flops == steps["attn.mixing"].flops == 3_200
+    assert (steps["ffn.up_proj"].parameters, steps["ffn.up_proj"].flops) == (4_224, 81_920)
+    assert steps["attn.k_proj"].kept_bytes == steps["attn.v_proj"].kept_bytes == 2 * 5 * 32 * 4
+    assert steps["attn.q_proj"].kept_bytes == 0
+
+
+def test_one_new_token_sees_what_is_cached() -> None:
+    (layer,) = layers(traced(EXAMPLE, tokens=1, context=9))
+    steps = {step.name: step for step in layer.steps}
+
+    assert steps["attn.split_q"].shape == (1, 4, 1, 8)
+    assert steps["attn.split_k"].shape == (1, 4, 9, 8)
+    assert steps["attn.scores"].shape == (1, 4, 1, 9)
+    assert steps["attn.k_proj"].kept_bytes == 9 * 32 * 4
+
+
+def test_experts_have_an_axis_of_their_own() -> None:
+    (layer,) = layers(traced("mixtral-8x7b", tokens=5, batch=2))
+    steps = {step.name: step for step in layer.steps}
+
+    assert steps["ffn.router.gate"].shape == (2, 5, 8)
+    assert steps["ffn.choice"].shape == (2, 5, 2)
+    assert steps["ffn.experts.expert.up_proj"].shape == (2, 5, 2, 14336)
+    assert steps["ffn.experts.expert.down_proj"].shape == (2, 5, 2, 4096)
+    assert steps["ffn.weighted_sum"].shape == (2, 5, 4096)
+    assert steps["ffn.experts.expert.up_proj"].parameters == 8 * 4096 * 14336
+    assert steps["ffn.experts.expert.up_proj"].flops == 2 * 10 * 2 * 4096 * 14336
+
+
+@pytest.mark.parametrize(
+    ("model", "sums"),
+    [
+        ("llama3-8b", ["input + attn", "last sum + ffn"]),
+        ("gemma2-2b", ["input + post_attn_norm", "last sum + post_ffn_norm"]),  # norms before and after
+        ("olmo2-7b", ["input + post_attn_norm", "last sum + post_ffn_norm"]),  # norms after alone
+        ("bert-base-uncased", ["input + attn", "last sum + ffn"]),  # and then the norm
+        ("gpt-j-6b", ["input + attn + ffn"]),  # one norm for both
+        ("pythia-14m", ["input + attn + ffn"]),  # a norm for each
+        ("falcon-7b", ["input + attn + ffn"]),
+        ("mamba-130m", ["input + mixer"]),
+    ],
+)
+def test_where_residuals_are_added(model: str, sums: list[str]) -> None:
+    layer = layers(traced(model, tokens=3))[0]
+
+    assert [step.note for step in layer.steps if step.add] == sums
+
+
+def test_the_norm_of_bert_follows_the_sum_and_that_of_olmo2_comes_before_it() -> None:
+    for model, norm, place in (("bert-base-uncased", "attn_norm", 1), ("olmo2-7b", "post_attn_norm", -1)):
+        steps = [step.name for step in layers(traced(model, tokens=3))[0].steps]
+        assert steps[steps.index("add") + place] == norm
+
+
+@pytest.mark.parametrize("model", names())
+def test_rows_add_up_to_the_model(model: str) -> None:
+    """Layers times their kind: all parameters, and all work; what comes in goes out."""
+    loaded = paramcalc.load(model)
+    report, asked = trace(loaded, setting(tokens=7)), dict(tokens=7)
+
+    def total(what: str) -> int:
+        return sum((block.layers or 1) * sum(getattr(step, what) for step in block.steps) for block in report.blocks)
+
+    counted = paramcalc.count(loaded)
+    assert sum(block.layers for block in report.blocks) == sum(run.repeat for run in counted.layers)
+    if not model.startswith("albert"):  # whose layers are held once and run many times
+        assert total("parameters") == counted.parameters.total
+        assert total("flops") == paramcalc.flops(loaded, **asked).forward.total
+    for block in layers(report):
+        assert block.shape_in == block.shape_out
+
+
+def test_the_command_in_every_format(run: Run) -> None:
+    code, out, _ = run("trace", "--preset", "llama3-8b", "--batch", "2", "--tokens", "5")
+    assert code == 0
+    assert "(2, 32, 5, 128)" in out
+    assert "+ residual" in out
+    assert json.loads(run("trace", "llama3-8b", "--tokens", "5", "--json")[1])["blocks"][1]["layers"] == 32
+    rows = list(csv.DictReader(io.StringIO(run("trace", "llama3-8b", "--tokens", "5", "--format", "csv")[1])))
+    assert rows[1]["shape"] == "(1, 5, 4096)"
+    assert run("trace", "llama3-8b", "--tokens", "5", "--format", "markdown")[1].startswith("| model |")
