@@ -135,7 +135,8 @@ class Reading(NamedTuple):
     names a recipe reads to the class's defaults; only names with a default can be read. `fixed` are facts of the
     family that its config cannot change. `nullable` lists the keys whose null is a value ("no low-rank queries")
     rather than an absence; `unused` keys that stand in published files and that the class does not look at; `sections`
-    says how nested mappings are read.
+    says how nested mappings are read. A section that holds another model has a `kind`, the model_type where it names
+    none, and perhaps `spellings` of others; its `defaults` are what the class passes where there is no such section.
     """
 
     defaults: Mapping[str, Any]
@@ -144,6 +145,8 @@ class Reading(NamedTuple):
     nullable: Collection[str] = ()
     unused: Collection[str] = ()
     sections: Mapping[str, Reading] = {}
+    kind: str = ""
+    spellings: Mapping[str, str] = {}
 
 
 class Config:
@@ -246,7 +249,7 @@ class Config:
             raise self.error(name, f"must be a mapping, not {shown(value)}")
         self._sections[name] = Config(
             value or {},
-            self._reading.sections[name] if reading is None else reading,
+            self.declared(name) if reading is None else reading,
             family=family or self.family,
             origin=self.origin,
             architecture=self.architecture,
@@ -262,6 +265,10 @@ class Config:
         return {
             name: default if stated[name] is None else stated[name] for name, default in self._reading.defaults.items()
         }
+
+    def declared(self, name: str) -> Reading:
+        """How a nested mapping is read."""
+        return self._reading.sections[name]
 
     def sections(self) -> list[Config]:
         """The views of nested mappings that were asked for, in that order."""

@@ -31,6 +31,8 @@ def test_the_index_is_up_to_date() -> None:
     assert done.returncode == 0, "run: python -m tests.index"
 
 
+# Whisper's encoder under other names, which is read as one.
+WHISPERS = {"audioflamingo3_encoder", "moss_transcribe_diarize_audio", "qwen2_audio_encoder", "voxtral_encoder"}
 READINGS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "paramcalc/families/readings").glob("*.json")}
 
 
@@ -41,10 +43,20 @@ def test_every_reading_belongs_to_a_recipe(module: str) -> None:
     towers = {kind for kind, recipe in TOWERS.items() if recipe.__module__ == f"paramcalc.families.{module}"}
 
     assert set(READINGS[module]) == families | towers
-    assert all(set(entry) <= set(PARTS) for entry in READINGS[module].values())
+    for entry in READINGS[module].values():
+        assert set(entry) <= PARTS | {"class"}
+        assert all(set(section) <= PARTS | {"kind", "spellings"} for section in sections(entry))
+        assert all(section.get("kind", "llama") in {*index(), *TOWERS, *WHISPERS} for section in sections(entry))
 
 
-PARTS = ["class", "note", "defaults", "names", "fixed", "nullable", "unused", "sections"]
+PARTS = {"note", "defaults", "names", "fixed", "nullable", "unused", "sections"}
+
+
+def sections(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The readings of nested mappings, however deep."""
+    for section in entry.get("sections", {}).values():
+        yield section
+        yield from sections(section)
 
 
 # Language models that stand in another config only; their goldens are the whole's. Counted alone they are approximate.

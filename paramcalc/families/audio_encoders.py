@@ -13,27 +13,19 @@ from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads, gqa, mha
 from paramcalc.families.audio import text_model
 from paramcalc.families.feedforward import mlp
-from paramcalc.families.seeing import Named, joined
+from paramcalc.families.seeing import joined
 from paramcalc.families.skeletons import ignored, pre_norm
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.spec import Block, Component, Conv1d, Linear, Norm, Run, block, stack
 
 
-def hears(
-    c: Config,
-    text: Named,
-    kind: str,
-    projector: Callable[[Config, int], Component],
-    *,
-    section: str = "audio_config",
-    completes: bool = False,
-) -> Component:
+def hears(c: Config, projector: Callable[[Config, int], Component], *, completes: bool = False) -> Component:
     """A tower of one kind, what the class puts behind it, and a language model of any.
 
     `completes`: the class adds the sizes to a text_config that omits them.
     """
-    tower, v = tower_in(c, section, kind, free=True)
-    language, width = text_model(c, text.kind, text.sizes, tied=c.tie_word_embeddings, completes=completes)
+    tower, v = tower_in(c, "audio_config", free=True)
+    language, width = text_model(c, tied=c.tie_word_embeddings, completes=completes)
     return joined(language, audio_tower=tower, projector=projector(v, width))
 
 

@@ -8,7 +8,7 @@ from paramcalc.dims import named
 from paramcalc.families.attentions import gqa, mha
 from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import Named, any_language_model, composes, joined
+from paramcalc.families.seeing import any_language_model, composes, joined
 from paramcalc.families.skeletons import layer_norm, pre_norm, rms
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import cubes, patch_count, patches, plain, qwen2_5_merger, two_layers
@@ -18,12 +18,7 @@ from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run
 @family("deepseek_vl", ties="above")
 def deepseek_vl(c: Config) -> Component:
     """SigLIP, two layers, Llama (DeepSeek-VL, 2403.05525; DeepseekVLForConditionalGeneration)."""
-    return composes(
-        c,
-        Named("llama"),
-        Named("siglip_vision_model"),
-        lambda v, d: block("projector", **two_layers(v.hidden_size, d, d)),
-    )
+    return composes(c, lambda v, d: block("projector", **two_layers(v.hidden_size, d, d)))
 
 
 @family("lfm2_vl", ties="above")
@@ -36,7 +31,7 @@ def lfm2_vl(c: Config) -> Component:
         norm = Norm(width=d_in, bias=True) if c.projector_use_layernorm else None
         return block("projector", norm=norm, **two_layers(d_in, c.projector_hidden_size, d, bias=c.projector_bias))
 
-    return composes(c, Named("lfm2"), Named("siglip2_vision_model"), projector)
+    return composes(c, projector)
 
 
 @family("hyperclovax_vision_v2", ties="above")
@@ -47,13 +42,13 @@ def hyperclovax_vision_v2(c: Config) -> Component:
         proj = Linear(d_in=v.out_hidden_size, d_out=d, bias=True)
         return block("projector", **qwen2_5_merger(v).items, proj=proj)
 
-    return composes(c, Named("hyperclovax"), Named("qwen2_5_vl_vision"), projector, any_tower=False)
+    return composes(c, projector, any_tower=False)
 
 
 @family("aria", ties="above")
 def aria(c: Config) -> Component:
     """Idefics3's ViT, learned queries that look at it, a language model of experts (Aria, 2410.05993)."""
-    return composes(c, Named("aria_text"), Named("idefics3_vision"), lambda v, d: aria_projector(c, v, d))
+    return composes(c, lambda v, d: aria_projector(c, v, d))
 
 
 def aria_projector(c: Config, v: Config, d: int) -> Block:
@@ -93,8 +88,7 @@ def exaone4_5_vision(v: Config) -> Block:
 @family("exaone4_5", ties="above")
 def exaone4_5(c: Config) -> Component:
     """A tower of windowed attention, a merger, EXAONE 4 (Exaone4_5_ForConditionalGeneration)."""
-    text, tower = Named("exaone4", spellings={"exaone4_5_text": "exaone4"}), Named("exaone4_5_vision")
-    return composes(c, text, tower, lambda v, _: qwen2_5_merger(v), any_tower=False)
+    return composes(c, lambda v, _: qwen2_5_merger(v), any_tower=False)
 
 
 # -- VideoLLaMA 3 ------------------------------------------------------------------------------------------------
@@ -110,13 +104,7 @@ def video_llama_3_vision(v: Config) -> Block:
 @family("video_llama_3", ties="either")
 def video_llama_3(c: Config) -> Component:
     """SigLIP for images and video, two layers, Qwen2 (VideoLLaMA 3, 2501.13106)."""
-    return composes(
-        c,
-        Named("qwen2"),
-        Named("video_llama_3_vision"),
-        lambda v, d: block("projector", **two_layers(v.hidden_size, d, d)),
-        any_tower=False,
-    )
+    return composes(c, lambda v, d: block("projector", **two_layers(v.hidden_size, d, d)), any_tower=False)
 
 
 # -- Ovis 2 ------------------------------------------------------------------------------------------------------
@@ -142,8 +130,8 @@ def ovis2_vision(v: Config) -> Block:
 @family("ovis2", ties="above")
 def ovis2(c: Config) -> Component:
     """AIMv2, a table of visual words, Qwen2 (Ovis, 2405.20797; Ovis2ForConditionalGeneration)."""
-    seen, v = tower_in(c, "vision_config", "ovis2_vision")
-    language, _ = any_language_model(c, Named("qwen2"))
+    seen, v = tower_in(c, "vision_config")
+    language, _ = any_language_model(c)
     words = block("projector", visual_words=Embedding(rows=v.vocab_size, width=c.hidden_size))
     head = language.items.get("lm_head")
     if head is not None and not c.tie_word_embeddings:  # of the sizes that the whole states, whatever the section does

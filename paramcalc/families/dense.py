@@ -29,7 +29,7 @@ def glm(c: Config) -> Block:
     return decoder(c, gqa(c, qkv_bias=c.attention_bias), glu(c))
 
 
-@family("glm4")
+@family("glm4", "glm4v_text", "glm_ocr_text")
 def glm4(c: Config) -> Block:
     """GLM with norms on both sides of each part (Glm4ForCausalLM)."""
     return decoder(c, gqa(c, qkv_bias=c.attention_bias), glu(c), layer=norms_around)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from paramcalc.components import Mlp
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
-from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads, gqa, mha
 from paramcalc.families.feedforward import glu
-from paramcalc.families.registry import family, get
-from paramcalc.families.seeing import Named, composes, sees
-from paramcalc.families.skeletons import decoder, layer_norm, pre_norm, rms, sizes
+from paramcalc.families.registry import family
+from paramcalc.families.seeing import composes, sees
+from paramcalc.families.skeletons import decoder, layer_norm, pre_norm, rms
 from paramcalc.families.towers import tower
 from paramcalc.families.vision import cubes, patch_count, patches, plain, square, two_layers
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
@@ -19,30 +18,13 @@ from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block
 @family("lighton_ocr", ties="above")
 def lighton_ocr(c: Config) -> Component:
     """Pixtral, neighbouring patches merged, two layers, Qwen3 (LightOnOcrForConditionalGeneration)."""
-    text = Named("qwen3", sizes(151936, 1024, 3072, 28, 16, 8, 128))
-    tower = Named(
-        "pixtral",
-        dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16, patch_size=14),
-    )
 
     def projector(v: Config, d: int) -> Block:
         dv, side = v.hidden_size, c.spatial_merge_size
         merge = Linear(d_in=dv * side * side, d_out=dv)
         return block("projector", norm=Norm(width=dv), merge=merge, **two_layers(dv, d, d, bias=False))
 
-    return composes(c, text, tower, projector)
-
-
-@family("qianfan_ocr", ties="above")
-def qianfan_ocr(c: Config) -> Component:
-    """InternVL with Qwen3 (QianfanOCRForConditionalGeneration)."""
-    side = named("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
-
-    def projector(v: Config, d: int) -> Block:
-        d_in = v.hidden_size * side * side
-        return block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
-
-    return composes(c, Named("qwen3"), Named("qianfan_ocr_vision"), projector, any_tower=False)
+    return composes(c, projector)
 
 
 # -- PaddleOCR-VL ------------------------------------------------------------------------------------------------
@@ -74,7 +56,7 @@ def paddleocr_vl(c: Config) -> Component:
         joined = v.hidden_size * square(v)
         return block("projector", norm=layer_norm(v), **two_layers(joined, joined, d))
 
-    return sees(c, "paddleocr_vl_text", "paddleocr_vl_vision", projector, flat=True)
+    return sees(c, projector, flat=True)
 
 
 # -- GLM-OCR -----------------------------------------------------------------------------------------------------
@@ -101,13 +83,7 @@ def glm_ocr_merger(v: Config) -> Block:
     )
 
 
-@family("glm_ocr_text")
-def glm_ocr_text(c: Config) -> Component:
-    """GLM-4 without biases (GlmOcrTextModel)."""
-    return get("glm4").recipe(c)
-
-
 @family("glm_ocr", ties="either")
 def glm_ocr(c: Config) -> Component:
     """A tower, a convolution and a merger, GLM-4 (GlmOcrForConditionalGeneration)."""
-    return sees(c, "glm_ocr_text", "glm_ocr_vision", lambda v, _: glm_ocr_merger(v))
+    return sees(c, lambda v, _: glm_ocr_merger(v))

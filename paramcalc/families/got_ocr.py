@@ -10,7 +10,7 @@ from paramcalc.families.audio import text_model
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import layer_norm, pre_norm, sizes
+from paramcalc.families.skeletons import layer_norm, pre_norm
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import patches
 from paramcalc.spec import Block, Component, Linear, Norm, Param, block, stack
@@ -48,9 +48,8 @@ def got_ocr2_vision(v: Config) -> Block:
 @family("got_ocr2", "pp_chart2table")
 def got_ocr2(c: Config) -> Component:
     """Segment Anything's tower, two convolutions and a layer, Qwen2 (GOT-OCR 2, 2409.01704)."""
-    seen, v = tower_in(c, "vision_config", f"{c.family}_vision")
-    text = sizes(151860, 1024, 2816, 24, 16, 16)
-    language, d = text_model(c, "qwen2", text, tied=c.tie_word_embeddings)
+    seen, v = tower_in(c, "vision_config")
+    language, d = text_model(c, tied=c.tie_word_embeddings)
     out = v.output_channels
     projector = block(
         "projector",

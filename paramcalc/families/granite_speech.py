@@ -67,9 +67,9 @@ def qformer(v: Config) -> Block:
 @family("granite_speech", "granite_speech_plus")
 def granite_speech(c: Config) -> Component:
     """A conformer, a Q-Former, Granite (Granite Speech, 2505.08699; GraniteSpeechForConditionalGeneration)."""
-    heard, _ = tower_in(c, "encoder_config", f"{c.family}_encoder")
-    former, q = tower_in(c, "projector_config", "blip_2_qformer", free=True)
-    language, width = text_model(c, "granite", {}, tied=c.tie_word_embeddings)
+    heard, _ = tower_in(c, "encoder_config")
+    former, q = tower_in(c, "projector_config", free=True)
+    language, width = text_model(c, tied=c.tie_word_embeddings)
     queries = named("queries", c.window_size // c.downsample_rate, origin="window_size / downsample_rate")
     projector = block(
         "projector",

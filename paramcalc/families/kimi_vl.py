@@ -5,7 +5,7 @@ from __future__ import annotations
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import Named, composes
+from paramcalc.families.seeing import composes
 from paramcalc.families.skeletons import ignored, layer_norm
 from paramcalc.families.towers import tower
 from paramcalc.families.vision import pair, plain, two_layers
@@ -35,13 +35,7 @@ def merging(v: Config, d: int, *, norm_width: int) -> Block:
 @family("kimi_vl", ties="above")
 def kimi_vl(c: Config) -> Component:
     """MoonViT, two layers, DeepSeek-V3's decoder (Kimi-VL, 2504.07491; KimiVLForConditionalGeneration)."""
-    return composes(
-        c,
-        Named("deepseek_v3"),
-        Named("moonvit"),
-        lambda v, d: merging(v, d, norm_width=v.hidden_size),
-        any_tower=False,
-    )
+    return composes(c, lambda v, d: merging(v, d, norm_width=v.hidden_size), any_tower=False)
 
 
 @family("kimi_k25", ties="above")
@@ -53,4 +47,4 @@ def kimi_k25(c: Config) -> Component:
         ignored(v, text_hidden_size=d, mm_hidden_size=c.projection_hidden_size)
         return merging(v, d, norm_width=c.projection_hidden_size)
 
-    return composes(c, Named("deepseek_v3"), Named("kimi_k25_vision"), projector, any_tower=False)
+    return composes(c, projector, any_tower=False)

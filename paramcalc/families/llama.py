@@ -24,13 +24,13 @@ def mistral(c: Config) -> Block:
     return decoder(c, gqa(c, window=c.sliding_window), glu(c))
 
 
-@family("qwen2")
+@family("qwen2", "qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text")
 def qwen2(c: Config) -> Block:
     """Llama with biases on q, k and v; sliding windows from max_window_layers on, if used (Qwen2ForCausalLM)."""
     return late_windows(c, gqa(c, qkv_bias=True))
 
 
-@family("qwen3")
+@family("qwen3", "qwen3_vl_text")
 def qwen3(c: Config) -> Block:
     """Llama with RMS norms on each query and key head (Qwen3ForCausalLM)."""
     return late_windows(c, normed(c, bias=c.attention_bias))

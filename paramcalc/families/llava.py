@@ -5,8 +5,7 @@ from __future__ import annotations
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import Named, composes, renamed
-from paramcalc.families.skeletons import sizes
+from paramcalc.families.seeing import composes, renamed
 from paramcalc.families.vision import two_layers
 from paramcalc.spec import Block, Component, Linear, Norm, Param, block
 
@@ -20,22 +19,10 @@ def tapped(c: Config) -> int:
     return 1
 
 
-CLIP = Named(
-    "clip_vision_model",
-    dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16)
-    | dict(image_size=336, patch_size=14),
-)
-SIGLIP = Named(
-    "siglip_vision_model",
-    dict(hidden_size=1152, intermediate_size=4304, num_hidden_layers=26, num_attention_heads=16)
-    | dict(image_size=384, patch_size=14, vision_use_head=False),
-)
-
-
 @family("llava", ties="either")
 def llava(c: Config) -> Component:
     """A tower, two layers, a language model (LLaVA, 2310.03744; LlavaForConditionalGeneration)."""
-    return composes(c, Named("llama"), CLIP, lambda v, d: block("projector", **llava_layers(c, v, d)))
+    return composes(c, lambda v, d: block("projector", **llava_layers(c, v, d)))
 
 
 @family("vipllava", ties="above")
@@ -47,7 +34,7 @@ def vipllava(c: Config) -> Component:
         d_in = v.hidden_size * (tapped(c) if stated else 5)
         return block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
 
-    return composes(c, Named("llama"), CLIP, projector)
+    return composes(c, projector)
 
 
 def llava_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
@@ -60,16 +47,13 @@ def llava_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
 @family("llava_next_video", "llava_onevision", ties="either")
 def llava_next(c: Config) -> Component:
     """LLaVA with a learned end of line between rows of tiles (LlavaNextForConditionalGeneration)."""
-    one = c.family == "llava_onevision"
-    text, tower = (Named("qwen2"), SIGLIP) if one else (Named("llama"), CLIP)
-    return composes(c, text, tower, lambda v, d: block("projector", **llava_layers(c, v, d), newline=Param(shape=(d,))))
+    return composes(c, lambda v, d: block("projector", **llava_layers(c, v, d), newline=Param(shape=(d,))))
 
 
 @family("video_llava", ties="above")
 def video_llava(c: Config) -> Component:
     """LLaVA with a tower for images and another for video (VideoLlavaForConditionalGeneration)."""
-    tower = Named(CLIP.kind, {**CLIP.sizes} | dict(image_size=224))
-    whole = composes(c, Named("llama"), tower, lambda v, d: block("projector", **llava_layers(c, v, d)))
+    whole = composes(c, lambda v, d: block("projector", **llava_layers(c, v, d)))
     parts = dict(whole.parts())
     return block(video_tower=renamed(parts["vision_tower"], "video"), **parts)
 
@@ -77,40 +61,29 @@ def video_llava(c: Config) -> Component:
 @family("mistral3", ties="above")
 def mistral3(c: Config) -> Component:
     """Pixtral, neighbouring patches merged, two layers, Mistral (Mistral3ForConditionalGeneration)."""
-    text = Named("mistral", sizes(131072, 5120, 32768, 40, 32, 8, 128, sliding_window=None))
-    tower = Named(
-        "pixtral",
-        dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16, patch_size=14),
-    )
 
     def projector(v: Config, d: int) -> Block:
         dv, side = v.hidden_size, c.spatial_merge_size
         merge = Linear(d_in=dv * side * side, d_out=dv)
         return block("projector", norm=Norm(width=dv), merge=merge, **llava_layers(c, v, d))
 
-    return composes(c, text, tower, projector)
+    return composes(c, projector)
 
 
 @family("paligemma", ties="above")
 def paligemma(c: Config) -> Component:
     """SigLIP, one layer, Gemma (PaliGemma, 2407.07726; PaliGemmaForConditionalGeneration)."""
-    text = Named("gemma", sizes(257152, 2048, 16384, 18, 8, 1, 256))
-    other = dict(intermediate_size=4096, num_hidden_layers=27, image_size=224)
-    tower = Named("siglip_vision_model", {**SIGLIP.sizes} | other)
-    return composes(
-        c, text, tower, lambda v, _: Linear(d_in=v.hidden_size, d_out=c.projection_dim, bias=True, category="projector")
-    )
+
+    def projector(v: Config, _: int) -> Linear:
+        return Linear(d_in=v.hidden_size, d_out=c.projection_dim, bias=True, category="projector")
+
+    return composes(c, projector)
 
 
 @family("aya_vision", "cohere2_vision", ties="above")
 def aya_vision(c: Config) -> Component:
     """SigLIP, neighbouring patches joined, a gated projection, Command R (AyaVisionForConditionalGeneration)."""
     aya, side = c.family == "aya_vision", c.downsample_factor
-    other = dict(intermediate_size=3072, image_size=512, num_hidden_layers=27, num_attention_heads=12)
-    tower = Named(
-        "siglip_vision_model",
-        {**SIGLIP.sizes} | dict(num_attention_heads=14) if aya else dict(hidden_size=1152) | other,
-    )
 
     def projector(v: Config, d: int) -> Block:
         d_in, hidden = v.hidden_size * side * side, c.alignment_intermediate_size or d
@@ -118,10 +91,10 @@ def aya_vision(c: Config) -> Component:
         up, down = Linear(d_in=d_in, d_out=hidden, bias=True), Linear(d_in=half, d_out=d, bias=True)
         return block("projector", norm=Norm(width=d_in, bias=True) if aya else None, linear_1=up, linear_2=down)
 
-    return composes(c, Named("cohere2"), tower, projector)
+    return composes(c, projector)
 
 
-@family("internvl", ties="above")
+@family("internvl", "qianfan_ocr", ties="above")
 def internvl(c: Config) -> Component:
     """A ViT, neighbouring patches joined, two layers, a language model (InternVLForConditionalGeneration)."""
     side = named("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
@@ -130,22 +103,15 @@ def internvl(c: Config) -> Component:
         d_in = v.hidden_size * side * side
         return block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
 
-    return composes(c, Named("qwen2"), Named("internvl_vision"), projector, any_tower=False)
-
-
-# Of the code that trained them: a resampler instead of the layer, norms that Llama has not.
-IDEFICS = ["is_llama_config", "perceiver_config", "pixel_shuffle_factor", "qk_layer_norms", "rope_interleaved"]
-IDEFICS += ["transformers_js_config", "use_resampler"]
+    return composes(c, projector, any_tower=False)
 
 
 @family("idefics3", "smolvlm", ties="above")
 def idefics3(c: Config) -> Component:
     """A ViT, neighbouring patches joined, one layer, a language model (Idefics3, 2408.12637)."""
     side = c.scale_factor
-    return composes(
-        c,
-        Named("llama", unused=IDEFICS),
-        Named(f"{c.family}_vision"),
-        lambda v, d: Linear(d_in=v.hidden_size * side * side, d_out=d, category="projector"),
-        any_tower=False,
-    )
+
+    def projector(v: Config, d: int) -> Linear:
+        return Linear(d_in=v.hidden_size * side * side, d_out=d, category="projector")
+
+    return composes(c, projector, any_tower=False)

@@ -30,7 +30,7 @@ def qwen2_moe(c: Config) -> Block:
     return decoder(c, attn, {DENSE: glu(c), SPARSE: sparse}, words, stepped(c))
 
 
-@family("qwen3_moe")
+@family("qwen3_moe", "qwen3_vl_moe_text", "qwen3_omni_moe_text")
 def qwen3_moe(c: Config) -> Block:
     """Qwen3's attention with routed experts in the sparse layers (Qwen3MoeForCausalLM)."""
     attn = normed(c, bias=c.attention_bias, window=c.sliding_window if c.use_sliding_window else None)

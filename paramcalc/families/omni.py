@@ -42,11 +42,11 @@ def thinker(c: Config, kin: str) -> Component:
     """Towers for sound, images and video, and the language model."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    heard, _ = tower_in(c, "audio_config", f"{kin}_audio_encoder")
-    seen, v = tower_in(c, "vision_config", f"{kin}_vision_encoder")
-    text = get(f"{kin}_text")
+    heard, _ = tower_in(c, "audio_config")
+    seen, v = tower_in(c, "vision_config")
+    text = get(c.declared("text_config").kind)
     reading = text.reading._replace(fixed={**text.reading.fixed, "tie_word_embeddings": c.tie_word_embeddings})
-    language = text.recipe(c.section("text_config", reading, family=f"{kin}_text"))
+    language = text.recipe(c.section("text_config", reading, family=text.name))
     merger = qwen2_5_merger(v) if kin == "qwen2_5_omni" else qwen3_merger(v, deep=True)
     return joined(language, audio_tower=heard, vision_tower=seen, projector=merger)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from paramcalc.config import Config
 from paramcalc.families.encoding import embeddings, encoder, encoder_layer
 from paramcalc.families.heads import decoder_head
-from paramcalc.families.registry import family, get
-from paramcalc.families.seeing import Named, composes, joined, sees
+from paramcalc.families.registry import family
+from paramcalc.families.seeing import composes, joined, sees
 from paramcalc.families.skeletons import layer_norm
 from paramcalc.families.vision import averaged, glm4v_merger, qwen2_5_merger, qwen2_merger, qwen3_merger, vision
 from paramcalc.spec import Block, Component, Linear, Norm, Param, block
@@ -16,102 +16,61 @@ from paramcalc.spec import Block, Component, Linear, Norm, Param, block
 @family("shieldgemma2", ties="either")
 def gemma3(c: Config) -> Component:
     """SigLIP, its patches averaged and projected, Gemma 3 (Gemma3ForConditionalGeneration)."""
-    return sees(c, "gemma3_text", "siglip_vision_model", averaged, any_tower=True)
+    return sees(c, averaged, any_tower=True)
 
 
 @family("llama4", ties="section")
 def llama4(c: Config) -> Component:
     """A ViT, one layer, Llama 4 (Llama4ForConditionalGeneration)."""
-    return sees(
-        c,
-        "llama4_text",
-        "llama4_vision_model",
-        lambda v, d: Linear(d_in=v.vision_output_dim, d_out=d, category="projector"),
-    )
+    return sees(c, lambda v, d: Linear(d_in=v.vision_output_dim, d_out=d, category="projector"))
 
 
 @family("mllama", ties="section")
 def mllama(c: Config) -> Component:
     """A ViT over tiles, one layer, Llama with cross attention (MllamaForConditionalGeneration)."""
-    return sees(
-        c,
-        "mllama_text_model",
-        "mllama_vision_model",
-        lambda v, d: Linear(d_in=v.vision_output_dim, d_out=d, bias=True, category="projector"),
-    )
-
-
-@family("qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text")
-def qwen2_vl_text(c: Config) -> Component:
-    """Qwen2 with positions in three dimensions (Qwen2VLTextModel)."""
-    return get("qwen2").recipe(c)
-
-
-@family("qwen3_vl_text")
-def qwen3_vl_text(c: Config) -> Component:
-    """Qwen3 with positions in three dimensions (Qwen3VLTextModel)."""
-    return get("qwen3").recipe(c)
-
-
-@family("qwen3_vl_moe_text", "qwen3_omni_moe_text")
-def qwen3_vl_moe_text(c: Config) -> Component:
-    """Qwen3-MoE with positions in three dimensions (Qwen3VLMoeTextModel)."""
-    return get("qwen3_moe").recipe(c)
-
-
-@family("glm4v_text")
-def glm4v_text(c: Config) -> Component:
-    """GLM-4 with biases on q, k and v (Glm4vTextModel)."""
-    return get("glm4").recipe(c)
+    return sees(c, lambda v, d: Linear(d_in=v.vision_output_dim, d_out=d, bias=True, category="projector"))
 
 
 @family("qwen2_vl", ties="either")
 def qwen2_vl(c: Config) -> Component:
     """A ViT over images and video, a merger, Qwen2 (Qwen2VLForConditionalGeneration)."""
-    return sees(c, "qwen2_vl_text", "qwen2_vl_vision", lambda v, _: qwen2_merger(v), flat=True)
+    return sees(c, lambda v, _: qwen2_merger(v), flat=True)
 
 
 @family("qwen2_5_vl", ties="either")
 def qwen2_5_vl(c: Config) -> Component:
     """A tower of windowed attention, a merger, Qwen2 (Qwen2_5_VLForConditionalGeneration)."""
-    return sees(c, "qwen2_5_vl_text", "qwen2_5_vl_vision", lambda v, _: qwen2_5_merger(v), flat=True)
+    return sees(c, lambda v, _: qwen2_5_merger(v), flat=True)
 
 
 @family("qwen3_vl", "qwen3_vl_moe", ties="above")
 def qwen3_vl(c: Config) -> Component:
     """A ViT, mergers for several of its layers, Qwen3 (Qwen3VLForConditionalGeneration)."""
-    return sees(c, f"{c.family}_text", f"{c.family}_vision", lambda v, _: qwen3_merger(v, deep=True))
+    return sees(c, lambda v, _: qwen3_merger(v, deep=True))
 
 
 @family("qwen3_5", "qwen3_5_moe", "qwen4_exp", ties="above")
 def qwen3_5(c: Config) -> Component:
     """A ViT, a merger, Qwen 3.5 or 4 (Qwen3_5ForConditionalGeneration)."""
-    return sees(c, f"{c.family}_text", f"{c.family}_vision", lambda v, _: qwen3_merger(v, deep=False))
-
-
-@family("glm4v_moe_text")
-def glm4v_moe_text(c: Config) -> Component:
-    """GLM-4.5 with positions in three dimensions (Glm4vMoeTextModel)."""
-    return get("glm4_moe").recipe(c)
+    return sees(c, lambda v, _: qwen3_merger(v, deep=False))
 
 
 @family("glm4v", "glm4v_moe", ties="either")
 def glm4v(c: Config) -> Component:
     """A tower, a convolution and a merger, GLM-4 (GLM-4.1V, 2507.01006; Glm4vForConditionalGeneration)."""
-    return sees(c, f"{c.family}_text", f"{c.family}_vision", lambda v, _: glm4v_merger(v))
+    return sees(c, lambda v, _: glm4v_merger(v))
 
 
 @family("glm46v", "glmga", ties="above")
 def glm46v(c: Config) -> Component:
     """GLM-4.1V's tower and merger, and any language model: dense or with experts (Glm46VForConditionalGeneration)."""
-    return composes(c, Named("glm4v_text"), Named("glm4v_vision"), lambda v, _: glm4v_merger(v), any_tower=False)
+    return composes(c, lambda v, _: glm4v_merger(v), any_tower=False)
 
 
 @family("cosmos3_omni", ties="above")
 def cosmos3_omni(c: Config) -> Component:
     """Qwen3-VL's tower and mergers, and any language model (Cosmos3OmniForConditionalGeneration)."""
-    text, tower = Named("qwen3_vl_text"), Named("qwen3_vl_vision")
-    return composes(c, text, tower, lambda v, _: qwen3_merger(v, deep=True), any_tower=False)
+    return composes(c, lambda v, _: qwen3_merger(v, deep=True), any_tower=False)
 
 
 @family("modernvbert", "ultravbert", ties="above")
@@ -123,20 +82,13 @@ def modernvbert(c: Config) -> Component:
         proj = Linear(d_in=v.hidden_size * side * side, d_out=d)
         return block("projector", proj=proj, norm=Norm(width=d) if ultra else None)
 
-    return sees(
-        c,
-        "ultrabert" if ultra else "modernbert",
-        "siglip_vision_model",
-        projector,
-        any_tower=True,
-        tower_sizes=dict(vision_use_head=False) if ultra else None,
-    )
+    return sees(c, projector, any_tower=True)
 
 
 @family("git")
 def git(c: Config) -> Component:
     """CLIP, one layer, and BERT's layers that read a caption behind its image (GIT, 2205.14100; GitForCausalLM)."""
-    seen, v = vision(c, "git_vision_model")
+    seen, v = vision(c)
     frames = c.num_image_with_embedding
     projector = block(
         "projector",

@@ -30,4 +30,6 @@ def reading(entry: Mapping[str, Any]) -> Reading:
         nullable=frozenset(entry.get("nullable", ())),
         unused=frozenset(entry.get("unused", ())),
         sections={name: reading(section) for name, section in entry.get("sections", {}).items()},
+        kind=entry.get("kind", ""),
+        spellings=entry.get("spellings", {}),
     )

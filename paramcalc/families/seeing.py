@@ -5,8 +5,7 @@ Each tree has these three parts: `vision_tower`, `projector` and `language_model
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
 
 from paramcalc.components.vision import LanguageModel
 from paramcalc.config import Config, Reading
@@ -14,19 +13,6 @@ from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import get, split_class
 from paramcalc.families.vision import vision
 from paramcalc.spec import Block, Component, Linear, Stack, block, by_vocabulary
-
-
-class Named(NamedTuple):
-    """The kind of a section that names none, and the sizes that the class passes where there is no section.
-
-    `unused`: keys that published files have in it beside those of its kind. `spellings`: older names of kinds.
-    """
-
-    kind: str
-    sizes: Mapping[str, Any] = {}
-    unused: Sequence[str] = ()
-    spellings: Mapping[str, str] = {}
-
 
 Projector = Callable[[Config, int], Component]  # from a tower's view and the language model's width
 
@@ -59,28 +45,20 @@ def text_alone(c: Config) -> bool:
     return c.head == "lm" or "TextModel" in c.architecture or "TextFor" in c.architecture
 
 
-def sees(
-    c: Config,
-    kind: str,
-    tower: str,
-    projector: Projector,
-    *,
-    any_tower: bool = False,
-    flat: bool = False,
-    tower_sizes: Mapping[str, Any] | None = None,
-) -> Component:
+def sees(c: Config, projector: Projector, *, any_tower: bool = False, flat: bool = False) -> Component:
     """A language model of one kind, a tower, and what the class puts between them.
 
     `flat`: where there is no section for the language model, its fields stand at the top. `c.ties` says whose
     tie_word_embeddings ties the head.
     """
+    kind = c.declared("text_config").kind
     text = get(kind)
     if text_alone(c):
         if c.head == "lm" and split_class(text.main_class)[1] != "lm":
             raise unknown_head(c)
         c.raw("vision_config")
         return text.recipe(c.section("text_config", text.reading, family=kind))
-    seen, v = vision(c, tower, any_kind=any_tower, **(tower_sizes or {}))
+    seen, v = vision(c, any_kind=any_tower)
     section = c.section("text_config", text.reading, family=kind)
     if c.ties != "section":
         reading = text.reading._replace(fixed={**text.reading.fixed, "tie_word_embeddings": tied(c, section)})
@@ -96,27 +74,28 @@ def tied(c: Config, section: Config) -> bool:
     return bool(c.tie_word_embeddings or (c.ties == "either" and section.tie_word_embeddings))
 
 
-def composes(c: Config, text: Named, tower: Named, projector: Projector, *, any_tower: bool = True) -> Component:
+def composes(c: Config, projector: Projector, *, any_tower: bool = True) -> Component:
     """Any language model, a tower (any, or always that one), and what the class puts between them.
 
     The head is the wrapper's own, whatever head the language model has when it stands alone.
     """
-    seen, v = vision(c, tower.kind, any_kind=any_tower, **tower.sizes)
-    language, d = any_language_model(c, text)
+    seen, v = vision(c, any_kind=any_tower)
+    language, d = any_language_model(c)
     return joined(language, vision_tower=seen, projector=projector(v, d))
 
 
-def any_language_model(c: Config, text: Named) -> tuple[Block, int]:
+def any_language_model(c: Config) -> tuple[Block, int]:
     """The language model of text_config, of any kind, under the wrapper's head; and its width."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
+    text = c.declared("text_config")
     stated = c.section("text_config", Reading(dict(model_type=text.kind))).model_type
     kind = text.spellings.get(stated, stated)
     recipe, reading = get(kind).recipe, get(kind).reading
     plain = "hidden_size" in reading.defaults and "ties" not in reading.fixed
     c.require(plain, f"text_config is a {kind}, which is no plain language model")
     if c.raw("text_config") is None:
-        reading = reading._replace(defaults={**reading.defaults, **text.sizes})
+        reading = reading._replace(defaults={**reading.defaults, **text.defaults})
     reading = reading._replace(unused=[*reading.unused, *text.unused])
     view = c.section("text_config", reading, family=kind, head="none")
     parts = dict(recipe(view).parts())

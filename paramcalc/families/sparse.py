@@ -52,7 +52,7 @@ def flex_olmo(c: Config) -> Block:
     return decoder(c, normed_at_once(c, bias=c.attention_bias), experts, layer=norms_after)
 
 
-@family("glm4_moe", "sarvam_moe", "solar_open")
+@family("glm4_moe", "glm4v_moe_text", "sarvam_moe", "solar_open")
 def glm4_moe(c: Config) -> Block:
     """Grouped-query attention, biases on q, k and v only; dense layers first, then experts (Glm4MoeForCausalLM)."""
     e, n = c.moe_intermediate_size, c.n_shared_experts

@@ -71,7 +71,7 @@ def t5gemma2(c: Config) -> Block:
     outer = c.section("encoder")
     one = outer.section("text_config")
     two = c.section("decoder")
-    seen, v = vision(outer, "siglip_vision_model", any_kind=True)
+    seen, v = vision(outer, any_kind=True)
     c.require(
         (one.hidden_size, one.vocab_size) == (two.hidden_size, two.vocab_size),
         "encoder and decoder must have the same hidden_size and vocab_size",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from paramcalc.config import Config
 from paramcalc.families.reading import entries, reading
@@ -24,18 +23,18 @@ def tower(*kinds: str) -> Callable[[Recipe], Recipe]:
     return register
 
 
-def tower_in(
-    c: Config, section: str, kind: str, sizes: Mapping[str, Any] | None = None, *, free: bool = False
-) -> tuple[Block, Config]:
-    """The tower in a section of the config, and the view of that section.
+def tower_in(c: Config, section: str, *, kind: str | None = None, free: bool = False) -> tuple[Block, Config]:
+    """The tower in a section of the config, and the view of that section; its `kind` is the declared one unless given.
 
-    `sizes`: what the class passes where there is no such section at all. Where the class builds whatever the section
-    names (`free`), another model_type than `kind` is an error; elsewhere it is not looked at.
+    Where the class builds whatever the section names (`free`), another model_type is an error; elsewhere it is not
+    looked at.
     """
+    declared = c.declared(section)
+    kind = kind or declared.kind
     recipe = TOWERS[kind]
     read = reading(entries(recipe.__module__)[kind])
     if c.raw(section) is None:
-        read = read._replace(defaults={**read.defaults, **(sizes or {})})
+        read = read._replace(defaults={**read.defaults, **declared.defaults})
     view = c.section(section, read, family=kind)
     if free:
         stated = view.raw("model_type") or kind

@@ -11,8 +11,6 @@ from paramcalc.families.seeing import joined
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.spec import Block, Component, Conv1d, Linear, Norm, Param, Run, block, stack
 
-TOKENIZER = "vibevoice_acoustic_tokenizer_encoder"
-
 
 @tower("vibevoice_acoustic_tokenizer_encoder")
 def tokenizer_encoder(v: Config) -> Block:
@@ -48,9 +46,9 @@ def convnext(v: Config, width: int) -> Block:
 @family("vibevoice_asr")
 def vibevoice_asr(c: Config) -> Component:
     """Two encoders of a waveform, two layers behind each, Qwen2 (VibeVoiceAsrForConditionalGeneration)."""
-    sound, one = tower_in(c, "acoustic_tokenizer_encoder_config", TOKENIZER, free=True)
-    sense, two = tower_in(c, "semantic_tokenizer_encoder_config", TOKENIZER, dict(hidden_size=128), free=True)
-    language, d = text_model(c, "qwen2", {}, tied=False)
+    sound, one = tower_in(c, "acoustic_tokenizer_encoder_config", free=True)
+    sense, two = tower_in(c, "semantic_tokenizer_encoder_config", free=True)
+    language, d = text_model(c, tied=False)
 
     def projector(d_in: int) -> Block:
         first, second = Linear(d_in=d_in, d_out=d, bias=True), Linear(d_in=d, d_out=d, bias=True)

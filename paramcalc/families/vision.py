@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from paramcalc.components import Attention, Mlp
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config, Reading
@@ -21,16 +19,16 @@ LONE = (
 )
 
 
-def vision(c: Config, kind: str, *, any_kind: bool = False, **sizes: Any) -> tuple[Block, Config]:
+def vision(c: Config, *, any_kind: bool = False) -> tuple[Block, Config]:
     """The tower in vision_config, and the view of that section.
 
-    `any_kind` where the class builds whatever model_type the section names; else it is always `kind`. `sizes`: what the
-    class passes where there is no section at all.
+    `any_kind` where the class builds whatever model_type the section names; else it is always the declared one.
     """
+    kind = c.declared("vision_config").kind
     if any_kind:
         kind = c.section("vision_config", Reading(dict(model_type=kind))).model_type
         c.require(kind in LONE, f"vision_config is a {kind}, which cannot be counted", f"known: {', '.join(LONE)}")
-    return tower_in(c, "vision_config", kind, sizes)
+    return tower_in(c, "vision_config", kind=kind)
 
 
 # -- parts -------------------------------------------------------------------------------------------------------
