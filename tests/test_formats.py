@@ -157,6 +157,14 @@ def test_mxfp4_is_for_all_layers_where_there_are_no_experts() -> None:
     assert shares["mxfp4"].bytes == MATRICES * 17 // 32
 
 
+@pytest.mark.parametrize("name", ["mxfp4", "fp8-block128", "nf4"])
+def test_stages_of_a_pipeline_hold_the_whole_together(name: str) -> None:
+    """Three of DeepSeek-V3's layers have no experts, and stages of their own."""
+    report = memory("deepseek-v3", dtype=name, pipeline_parallel=61)
+
+    assert sum(stage.weights_bytes for stage in report.per_device.stages) == report.weights.bytes
+
+
 def test_mlx_quantises_embeddings_too() -> None:
     shares = memory("llama3.2-1b", dtype="mlx-int4-g64").weights.by_format
 

@@ -269,6 +269,15 @@ def test_modules_that_are_left_out(skipped: list[str] | str, left: int) -> None:
     assert sum(found.values()) == 4 * LAYER + REST
 
 
+def test_stages_know_the_numbers_of_their_layers() -> None:
+    """Layer 2 is left out: in a pipeline of four it is the third stage's only one."""
+    report = memory(SMALL, nf4(["lm_head", "model.layers.2"]), pipeline_parallel=4)
+    sizes = [stage.weights_bytes for stage in report.per_device.stages]
+
+    assert sizes[2] - sizes[1] == 2 * LAYER - LAYER * 9 // 16
+    assert sum(sizes) == report.weights.bytes
+
+
 def test_names_of_compressed_tensors_are_whole_names() -> None:
     """The module around others is listed too and means nothing: Qwen3.5's linear_attn."""
     config = W4A16 | {"ignore": ["lm_head", "model.layers.0.self_attn", "model.layers.1.mlp.up_proj"]}

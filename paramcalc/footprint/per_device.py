@@ -55,14 +55,14 @@ def planned(model: Model, assumed: Assumptions) -> Plan:
     for tree, first, layers in stages(model.tree, assumed.pipeline_parallel):
         part = model.but(tree=tree)
         kept, work = tuple(_on_device(cache.kept(part, assumed), dealt)), working.shape(part, dealt)
-        held.append(Held(part, first, layers, sharding(part, assumed, dealt), kept, work))
+        held.append(Held(part, first, layers, sharding(part, assumed, dealt, whole=model), kept, work))
     return Plan(devices(assumed), tuple(held))
 
 
-def sharding(model: Model, assumed: Assumptions, dealt: Shares) -> dict[Rule, Share]:
-    """Tensors and bytes on the fullest device, by the rule that divides them."""
+def sharding(model: Model, assumed: Assumptions, dealt: Shares, *, whole: Model) -> dict[Rule, Share]:
+    """Tensors and bytes of a stage of the `whole` on the fullest device, by the rule that divides them."""
     found: dict[Rule, list[tuple[int, int, str]]] = defaultdict(list)
-    for one in weights.stored(model, assumed):
+    for one in weights.stored(model, assumed, whole=whole):
         if one.tensors:
             tensors = dealt.tensors(one.weight, one.tensors)
             held = tensors * dealt.of(one.weight, one.bytes // one.tensors)

@@ -38,11 +38,14 @@ class Plan(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def stored(model: Model, assumed: Assumptions) -> Iterator[Stored]:
-    """Every tensor of the model, or of a stage of it, as it is stored; that `dtype_of` names others is no matter."""
+def stored(model: Model, assumed: Assumptions, *, whole: Model | None = None) -> Iterator[Stored]:
+    """Every tensor of the model, or of a stage of a `whole` one, as it is stored.
+
+    That `dtype_of` names others is no matter.
+    """
     if assumed.dtype is not None and is_gguf(assumed.dtype):
         return iter(_of_file(_gguf(model, assumed)))
-    return iter(_stored_so(model, assumed)[0])
+    return iter(_stored_so(model, assumed, whole or model)[0])
 
 
 def plan(model: Model, assumed: Assumptions) -> Plan:
@@ -54,7 +57,7 @@ def plan(model: Model, assumed: Assumptions) -> Plan:
         file = _gguf(model, assumed)
         doubts = (f"{file.ftype}: bytes are an estimate: {doubt}" for doubt in file.doubts)
         return Plan(_of_file(file), tuple(f"{model.family}: {text}" for text in (*doubts, *file.notes)))
-    found, chosen, own, unused = _stored_so(model, assumed)
+    found, chosen, own, unused = _stored_so(model, assumed, model)
     said = [*chosen.doubts, *_missed(model, [rule for rule in unused if rule in own])]
     if assumed.include_mtp and not any(one.weight.role == "mtp" for one in found):
         said.append("modules for multi-token prediction are asked for, and none are known of this model")
@@ -83,11 +86,11 @@ def _of_file(file: GgufFile) -> tuple[Stored, ...]:
 
 
 def _stored_so(
-    model: Model, assumed: Assumptions
+    model: Model, assumed: Assumptions, whole: Model
 ) -> tuple[tuple[Stored, ...], Scheme, tuple[Rule, ...], Sequence[Rule]]:
     """The tensors as they are stored, the scheme, the rules of `dtype_of`, and which rules no tensor followed."""
     weights = list(tensors(model, assumed))
-    chosen = _scheme(model, assumed, weights)
+    chosen = _scheme(whole, assumed)
     own = tuple(_rule(part, name) for part, name in assumed.dtype_of)
     placed, unused = place(chosen._replace(rules=(*own, *chosen.rules)), weights)
     rest = _rest(model, assumed)
@@ -103,7 +106,7 @@ def tensors(model: Model, assumed: Assumptions) -> Iterator[Weight]:
         yield from model.tree.again()
 
 
-def _scheme(model: Model, assumed: Assumptions, weights: list[Weight]) -> Scheme:
+def _scheme(model: Model, assumed: Assumptions) -> Scheme:
     """The format that is assumed for all it is meant for, or the checkpoint's own scheme."""
     if assumed.dtype is None:
         return scheme(model.quantization, towers=model.quantised_towers) or UNQUANTISED
@@ -111,7 +114,7 @@ def _scheme(model: Model, assumed: Assumptions, weights: list[Weight]) -> Scheme
     if form.reach == ALL:
         return UNQUANTISED
     reach = form.reach
-    if reach == EXPERTS and not any(map(reach.holds, weights)):
+    if reach == EXPERTS and not any(map(reach.holds, model.tree.weights())):
         reach = LAYERS
     rules = [Rule("shared_gate")]  # one output: no library quantises it
     if form.name.startswith("exl2"):
