@@ -431,6 +431,8 @@ def _meant(name: str, choices: set[str], family: str) -> str:
 def _spellings(name: str, names: Mapping[str, str], place: Mapping[str, Any]) -> list[str]:
     """All names of a field, the one that the file uses first: else the family's own."""
     own = names.get(name, name)
+    if own == name and name not in names.values():
+        return [name]
     same = dict.fromkeys([own, name, *(alias for alias, target in names.items() if target == own)])
     return sorted(same, key=lambda key: key not in place)
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.compute.flops import operations, text_part
-from paramcalc.compute.setting import setting
+from paramcalc.compute.flops import text_part
 from paramcalc.count import Figures
 from paramcalc.errors import ParamcalcError
-from paramcalc.footprint import cache, weights
+from paramcalc.footprint import weights
 from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.footprint.formats import ALL
 from paramcalc.footprint.formats_known import format_named
 from paramcalc.frozen import Frozen
 from paramcalc.model import Model
+from paramcalc.scaling.amounts import Adder, Amounts
 from paramcalc.scaling.latency import latency
 from paramcalc.spec import GENERATING, Component
 
@@ -34,89 +34,71 @@ class Question(Frozen):
 
 
 class Bench:
-    """The base and what its points share: equal layers are counted once, in however many points they are."""
+    """The base, and what is asked of the models around it."""
 
     def __init__(self, base: Model, question: Question) -> None:
         self.base, self.question = base, question
-        context = question.assumed.context
-        self.decoding = setting(tokens=1, context=context)
-        self.reading = setting(tokens=context, causal=True)
-        self.encoding = setting(tokens=context, source=context)
-        self.pool: dict[Any, dict[str, Any]] = {}
+        self.adder = Adder(base, question.assumed)
+        self.size = element_bytes(base, question.assumed)
+        self.decodes = any(stack.role in GENERATING for stack in text_part(base.tree).stacks())
 
     def model(self, changes: Mapping[str, Any]) -> Model:
         """The base with other values in some fields. Raises ParamcalcError where there is no such model."""
-        tree = self.base.variants.tree(changes)
-        for stack in tree.stacks():
-            for run in stack.runs:
-                run.layer.remembers_in(self.pool)
-        return self.base.but(tree=tree)
+        return self.base.but(tree=self.base.variants.tree(changes))
 
     def point(self, changes: Mapping[str, Any]) -> Figures:
         """Its figures, or why there is no such model."""
         try:
-            return {"valid": True, "problem": None, "fields": dict(changes), **self.figures(self.model(changes))}
+            tree = self.base.variants.tree(changes)
+            return {"valid": True, "problem": None, "fields": dict(changes), **self.figures(tree)}
         except ParamcalcError as error:
             return {"valid": False, "problem": error.message, "fields": dict(changes)}
 
-    def figures(self, model: Model) -> Figures:
+    def figures(self, tree: Component) -> Figures:
         """The figures of a model under the same names as `count` and `memory` have."""
-        assumed, text = self.question.assumed, text_part(model.tree)
-        parameters = self.parameters(model.tree)
-        total, stored = parameters["total"], weight_bytes(model, assumed)
-        kept, stacks = cache.figures(model, assumed), list(text.stacks())
-        forward, reading = self.operations(text, generates=any(stack.role in GENERATING for stack in stacks))
-        length, tokens = assumed.context, self.question.training_tokens or CHINCHILLA * parameters["active"]
-        depth = sum(int(run.repeat) * run.passes for stack in stacks for run in stack.runs)
+        sums = self.adder.amounts(tree)
+        length, tokens = self.question.assumed.context, self.question.training_tokens or CHINCHILLA * sums.active
+        forward = sums.forward if self.decodes else sums.forward // length
+        stored = self.weight_bytes(tree, sums)
         return {
-            "parameters": parameters,
-            "embedding_share": parameters["embedding"] / total if total else 0.0,
+            "parameters": {
+                "total": sums.total,
+                "active": sums.active,
+                "non_embedding": sums.total - sums.embedding - sums.head,
+                "embedding": sums.embedding,
+            },
+            "embedding_share": sums.embedding / sums.total if sums.total else 0.0,
             "weights": {"bytes": stored},
-            "kv_cache": {"bytes_per_token": kept["kv_cache"]["bytes_per_token"]},
-            "state": {"bytes": kept["state"]["bytes"]},
+            "kv_cache": {"bytes_per_token": sums.kept_per_token},
+            "state": {"bytes": sums.state},
             "flops": {
                 "forward_per_token": forward,
-                "training": TRAINING * reading * tokens // length,
+                "training": TRAINING * sums.reading * tokens // length,
                 "training_tokens": tokens,
             },
-            "depth": depth,
-            "latency": self.latency(parameters, stored, kept, forward=forward, depth=depth),
+            "depth": sums.depth,
+            "latency": self.latency(sums, stored, forward),
         }
 
-    def parameters(self, tree: Component) -> dict[str, int]:
-        """Total, active and so on, as `count` has them."""
-        total = active = embedding = outside = 0
-        for category, role, elements, used in tree.tallies():
-            if role == "parameter":
-                total += elements
-                active += used
-                embedding += elements if category == "embedding" else 0
-                outside += elements if category in ("embedding", "head") else 0
-        return {"total": total, "active": active, "non_embedding": total - outside, "embedding": embedding}
+    def weight_bytes(self, tree: Component, sums: Amounts) -> int:
+        """Bytes of the weights in the format that is assumed: what `memory` says."""
+        if self.size is not None and not sums.buffers:
+            return self.size * sums.total
+        return sum(one.bytes for one in weights.plan(self.base.but(tree=tree), self.question.assumed).stored)
 
-    def operations(self, text: Component, *, generates: bool) -> tuple[int, int]:
-        """For one more token at the end of the context, and for reading all of it; of an encoder, the mean of all."""
-        reading = self.reading if generates else self.encoding
-        works = list(text.work())
-        whole = sum(operations(works, reading))
-        return sum(operations(works, self.decoding)) if generates else whole // reading.tokens, whole
-
-    def latency(self, parameters: dict[str, int], stored: int, kept: Figures, *, forward: int, depth: int) -> Any:
+    def latency(self, sums: Amounts, stored: int, forward: int) -> Figures | None:
         """The estimate for one decoding step of the batch, where a device is asked for."""
         device, batch = self.question.device, self.question.assumed.batch
         if device is None:
             return None
-        used = stored * min(parameters["total"], batch * parameters["active"]) // max(1, parameters["total"])
-        moved = used + kept["kv_cache"]["bytes"] + kept["state"]["bytes"]
-        return latency(device, moved=moved, flops=batch * forward, layers=depth)
+        used = stored * min(sums.total, batch * sums.active) // max(1, sums.total)
+        return latency(device, moved=used + sums.kept + sums.state, flops=batch * forward, layers=sums.depth)
 
 
-def weight_bytes(model: Model, assumed: Assumptions) -> int:
-    """Bytes of the weights in the format that is assumed: what `memory` says."""
+def element_bytes(model: Model, assumed: Assumptions) -> int | None:
+    """Bytes of each parameter, where all have the same; None where tensors must be asked one by one."""
     simple = model.dtype if assumed.dtype is None and model.quantization is None else assumed.dtype
-    if simple is not None and not assumed.dtype_of:
-        form, tallies = format_named(simple), list(model.tree.tallies())
-        linear = form.reach == ALL and not form.extras and form.values.block_elements == 1
-        if linear and all(role == "parameter" for _, role, _, _ in tallies):
-            return form.values.bytes(sum(total for _, _, total, _ in tallies))
-    return sum(one.bytes for one in weights.plan(model, assumed).stored)
+    form = None if simple is None or assumed.dtype_of else format_named(simple)
+    if form is None or form.reach != ALL or form.extras or form.values.block_elements != 1:
+        return None
+    return form.values.block_bytes

@@ -92,7 +92,7 @@ def figures(
             "training_tokens": asked.training_tokens,
             "gpu": asked.device.name if asked.device else None,
         },
-        "base": bench.figures(base),
+        "base": bench.figures(base.tree),
         "axes": {name: list(values) for name, values in grid.items()},
         "rows": rows,
     }
