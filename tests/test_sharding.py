@@ -109,6 +109,20 @@ def test_deepseek_v3_on_eight_devices() -> None:
     assert held("deepseek-v3", tensor_parallel=8, expert_parallel=8).weights.bytes == 2 * DEEPSEEK + 4 * 58 * 256
 
 
+@pytest.mark.parametrize("experts", [1, 8])
+def test_deepseek_v3_with_attention_on_every_device(experts: int) -> None:
+    """Data-parallel attention: all of it on each of eight devices, an eighth of the batch, an eighth of the experts."""
+    found = held("deepseek-v3", data_parallel=8, expert_parallel=experts, batch=20)
+    attention = (1536 + 576) * 7168 + 1536 + 512 + 2 * 7168 + 24576 * 1536 + 32768 * 512 + 7168 * 16384
+    sparse = 256 * 7168 + (32 + 1) * 3 * 7168 * 2048
+    around = 3 * 3 * 7168 * 18432 + 2 * 129280 * 7168 + 7168
+
+    assert found.devices == 8
+    corrections = 58 * 256 * 4  # a buffer of each router, in float32
+    assert found.weights.bytes == 2 * (61 * attention + 58 * sparse + around) + corrections
+    assert found.working.logits.tokens == 3  # of twenty sequences
+
+
 def test_a_vocabulary_that_does_not_divide_is_padded_to_64() -> None:
     """50257 tokens become 50304, 6288 on each of eight devices; a table of positions is held whole."""
     found = held("gpt2-xl", tensor_parallel=5)
