@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
+import io
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +17,7 @@ from paramcalc.compute.setting import Setting, setting
 from paramcalc.errors import ParamcalcError
 from paramcalc.spec import Component
 from paramcalc.work import Limit, Work
+from tests.conftest import Run
 
 # GPT-3 as in Brown et al. 2020 (2005.14165), table 2.1.
 GPT3 = {"model_type": "gpt2", "n_layer": 96, "n_embd": 12288, "n_head": 96, "n_positions": 2048, "vocab_size": 50257}
@@ -213,6 +217,81 @@ def test_llama2_7b_at_4096() -> None:
     assert report.per_token.attention == 2_147_483_648
     assert report.rules.six_nd == 4096 * (3 * 13_214_154_752 + 6 * 131_338_240)
     assert report.rules.palm == report.rules.six_nd + 4096 * 3 * 2_147_483_648
+
+
+def test_the_palm_rule_has_the_whole_square_whatever_is_asked() -> None:
+    """Gemma 3 1B at 8,192 tokens: 12 x 26 layers x 4 heads x 256 channels x 8,192, windows and masks or not."""
+    model = paramcalc.load("gemma3-1b")
+    report = paramcalc.flops(model, tokens=8192, causal=True)
+
+    assert report.rules.palm - report.rules.six_nd == 8192 * 12 * 26 * 4 * 256 * 8192
+
+
+# -- the command -------------------------------------------------------------------------------------------------
+
+
+def test_the_command_takes_sizes_as_people_write_them(run: Run) -> None:
+    code, out, _ = run("flops", "--preset", "llama3-8b", "--context", "8k", "--json")
+
+    assert code == 0
+    answer = json.loads(out)
+    assert answer["assumptions"] == {
+        "tokens": 8192,
+        "context": 8192,
+        "source": 8192,
+        "batch": 1,
+        "causal": False,
+        "counting": "needed",
+    }
+    assert answer["per_token"]["total"] == 19_304_284_160
+    assert answer == paramcalc.flops(paramcalc.load("llama3-8b"), tokens=8192).model_dump(mode="json")
+
+
+def test_one_token_at_the_end_of_a_context(run: Run) -> None:
+    _, out, _ = run("flops", "llama3-8b", "-c", "8k", "--tokens", "1", "--format", "csv")
+
+    (row,) = csv.DictReader(io.StringIO(out))
+    assert row["forward_total"] == row["forward_per_token"] == "19304284160"
+    assert row["attention"] == "full"
+
+
+def test_parts_add_up_to_the_total(run: Run) -> None:
+    _, out, _ = run("flops", "mixtral-8x7b", "-t", "3", "--by-part", "--format", "csv")
+
+    rows = list(csv.DictReader(io.StringIO(out)))
+    expected = paramcalc.flops(paramcalc.load("mixtral-8x7b"), tokens=3).forward.total
+    assert sum(int(row["flops"]) for row in rows) == expected
+
+
+def test_the_table_shows_passes_and_rules(run: Run) -> None:
+    _, out, _ = run("flops", "llama2-7b", "-t", "4k", "--explain")
+
+    assert "188,763,812,659,200" in out  # forward + backward
+    assert "165,603,302,178,816" in out  # 6ND
+    assert "191,991,581,245,440" in out  # PaLM
+    assert "full attention" in out
+
+
+def test_several_models_are_one_row_each(run: Run) -> None:
+    _, out, _ = run("flops", "llama3-8b", "gemma3-1b", "-c", "8k", "--causal", "--format", "markdown")
+
+    assert out.count("\n") == 4
+    assert "| gemma3-1b | exact |" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--tokens", "9", "--context", "8"), "error: context (8) is less than the new tokens (9)"),
+        (("--tokens", "many"), "error: 'many' is not a number of tokens"),
+        (("--counting", "all"), "error: unknown counting 'all'"),
+    ],
+)
+def test_what_is_not_understood_is_an_error(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    code, _, err = run("flops", "llama3-8b", *arguments)
+
+    assert code == 2
+    assert err.startswith(said)
 
 
 # -- every component states its work -----------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def figures(model: Model, asked: Setting) -> Figures:
         "training": {"total": (1 + BACKWARD) * total, "with_recomputation": (2 + BACKWARD) * total},
         "components": {category: share for category, share in by_category.items() if share["total"]},
         "terms": found,
-        "rules": rules(model, asked, forward),
+        "rules": rules(model, asked, square(text_part(model.tree), asked)),
     }
 
 
@@ -92,6 +92,12 @@ def counted(tree: Component, asked: Setting) -> Iterator[Figures]:
 def operations(works: Iterable[Work], asked: Setting) -> Iterator[int]:
     """What each matrix term takes for the whole batch in all its layers."""
     return (0 if work.category in TOWERS else int(work.flops) * int(work.copies) * asked.times(work) for work in works)
+
+
+def square(tree: Component, asked: Setting) -> int:
+    """What attention takes where every token sees all of the context: no mask, no window."""
+    works = [work for work in tree.work() if work.term == "attention"]
+    return sum(operations(works, asked.but(causal=False, counting="reference")))
 
 
 def shares(found: Iterable[Figures]) -> dict[str, int]:

@@ -9,8 +9,8 @@ from paramcalc.model import Model
 TRAINING = 6  # forward and backward: three products, each of a multiplication and an addition
 
 
-def rules(model: Model, asked: Setting, forward: dict[str, int]) -> Figures:
-    """Training FLOPs by published rules, for the same tokens.
+def rules(model: Model, asked: Setting, square: int) -> Figures:
+    """Training FLOPs by published rules, for the same tokens; `square` is what attention takes without any mask.
 
     6ND (Kaplan et al. 2020, 2001.08361, section 2.1; Hoffmann et al. 2022, 2203.15556, appendix F): N are the
     parameters a token uses, D the tokens. Kaplan's N has no embeddings and no head; Chinchilla's has all. Neither
@@ -32,5 +32,5 @@ def rules(model: Model, asked: Setting, forward: dict[str, int]) -> Figures:
     return {
         "six_nd": TRAINING * p["active"] * tokens,
         "six_nd_non_embedding": TRAINING * (p["active"] - outside) * tokens,
-        "palm": TRAINING * p["active"] * tokens + 3 * forward["attention"],
+        "palm": TRAINING * p["active"] * tokens + 3 * square,
     }

@@ -14,7 +14,22 @@ from paramcalc.dims import named
 from paramcalc.families.attentions import sized
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import classifier, lm_head, unknown_head
-from paramcalc.spec import Block, Category, Component, Conv1d, Embedding, Layers, Linear, Norm, Param, Run, block, stack
+from paramcalc.spec import (
+    Block,
+    Category,
+    Component,
+    Conv1d,
+    Embedding,
+    Layers,
+    Linear,
+    Norm,
+    Param,
+    Product,
+    Run,
+    block,
+    stack,
+)
+from paramcalc.work import Per
 
 
 class Form(NamedTuple):
@@ -141,10 +156,12 @@ def model(c: Config, form: Form) -> Block:
 
 def spectrogram_encoder(c: Config, form: Form, *, role: str = "encoder") -> Block:
     """Two convolutions over mel channels, positions, layers, a norm."""
-    d = c.hidden_size
+    d, bins = c.hidden_size, c.num_mel_bins
+    per: Per = "read" if role == "encoder" else "tower"
     return block(
-        conv1=Conv1d(channels=d, kernel=3, per_group=c.num_mel_bins, category="embedding"),
-        conv2=Conv1d(channels=d, kernel=3, per_group=d, category="embedding"),
+        conv1=Conv1d(channels=d, kernel=3, per_group=bins, category="embedding", per=per),
+        every_second=Product(flops=2 * d * bins * 3, per=per, term="convolution"),  # frames that the next one merges
+        conv2=Conv1d(channels=d, kernel=3, per_group=d, category="embedding", per=per),
         positions=Embedding(rows=c.max_source_positions, width=d),
         layers=stack(role, Run(c.encoder_layers, layer(c, "encoder", form))),
         norm=norm_of(c, form),

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     from paramcalc.compute.report import FlopsReport
 
+NARAYANAN = "Narayanan et al. 2021 have 4 x forward for GPT layers that are recomputed, but 3 x for the head."
+# Which kinds of term a narrow terminal can do without, and which goes first.
+RANKS = {"attention": 2, "recurrence": 3, "matmul": 4, "convolution": 5}
+
 
 def flops_table(report: FlopsReport, width: int | None, *, by_part: bool = False, explain: bool = False) -> Group:
     """One model. What a narrow terminal has no room for is left out, never cut."""
@@ -35,7 +39,7 @@ def flops_table(report: FlopsReport, width: int | None, *, by_part: bool = False
         passes_table(report, room),
     ]
     if explain:
-        parts += [blank, *(Text(line) for line in explanation(report))]
+        parts += [blank, rules_table(report, room), blank, Text(NARAYANAN)]
     if report.notes:
         parts += [blank, *(Text(f"note: {note}") for note in report.notes)]
     return Group(*parts)
@@ -63,11 +67,11 @@ def categories_table(report: FlopsReport, room: int) -> Table:
         Column("", [human_flops(n) for n in totals], human_flops(forward.total), right=True, rank=1),
         Column("share", [percent(n, forward.total) for n in totals], percent(forward.total, forward.total), right=True),
     ]
-    for rank, term in enumerate(TERMS, start=3):
+    for term in TERMS:
         whole = getattr(forward, term)
         if whole and whole != forward.total:
             cells = [exact(getattr(share, term)) for share in shares.values()]
-            columns.append(Column(f"of it {term}", cells, exact(whole), right=True, rank=rank))
+            columns.append(Column(f"of it {term}", cells, exact(whole), right=True, rank=RANKS[term]))
     spare = room - sum(column.width for column in columns) - GAP
     if spare >= LEAST_BAR:
         cells = [bar(n, max(totals, default=0), min(spare, BAR)) for n in totals]
@@ -107,26 +111,22 @@ def passes_table(report: FlopsReport, room: int) -> Table:
     return fitted(columns, room, bare=True)
 
 
-def explanation(report: FlopsReport) -> list[str]:
+def rules_table(report: FlopsReport, room: int) -> Table:
     """Published rules for forward and backward, and where they part from the figures above."""
     total, rules = report.training.total, report.rules
-    attention = 3 * (report.forward.attention + report.forward.recurrence + report.forward.convolution)
-    lookups = rules.palm - (total - attention) - 3 * report.forward.attention
-
-    def line(name: str, figure: int, why: str) -> list[str]:
-        return [f"{name:<34}{exact(figure):>26}  {percent(figure, total):>8} of forward + backward", f"  {why}"]
-
-    return [
-        *line(
-            "6ND, every active parameter", rules.six_nd, "no attention; counts norms, biases and lookups as products"
-        ),
-        *line(
-            "6ND, without embeddings and head", rules.six_nd_non_embedding, "no attention, no head (Kaplan et al. 2020)"
-        ),
-        *line("PaLM: 6N + 12 L H Q T a token", rules.palm, "the whole square of attention is in it; otherwise as 6ND"),
-        f"of 6ND, {exact(lookups)} is for parameters that are not multiplied",
-        "Narayanan et al. 2021 count GPT layers with recomputation: 4 x forward, but the head 3 x",
+    idle = rules.six_nd - 3 * report.forward.matmul
+    lines = [
+        ("6ND, all parameters", rules.six_nd, f"no attention; {exact(idle)} for lookups, norms, biases"),
+        ("6ND, none of embeddings or head", rules.six_nd_non_embedding, "no attention, no head (Kaplan et al. 2020)"),
+        ("PaLM: 6N + 12 L H Q T a token", rules.palm, "as the first, and the whole square of attention"),
     ]
+    columns = [
+        Column("published rules", [name for name, _, _ in lines]),
+        Column("FLOPs", [exact(figure) for _, figure, _ in lines], right=True),
+        Column("of these", [percent(figure, total) for _, figure, _ in lines], right=True),
+        Column("", [why for _, _, why in lines], rank=1),
+    ]
+    return fitted(columns, room)
 
 
 def models_table(reports: Sequence[FlopsReport], room: int) -> Table:

@@ -28,9 +28,9 @@ def trace_table(report: TraceReport, width: int | None) -> Group:
         Column("step", names),
         Column("shape", shapes),
         Column("parameters", parameters, right=True),
-        Column("FLOPs", flops, right=True, rank=2),
-        Column("kept", kept, right=True, rank=3),
-        Column("", notes, rank=1),
+        Column("FLOPs", flops, right=True, rank=1),
+        Column("kept", kept, right=True, rank=2),
+        Column("", notes, rank=3),
     ]
     return Group(heading(report.model), Text(words), *reasons, Text(""), fitted(columns, width or WIDE), Text(""))
 

@@ -81,6 +81,9 @@ def inputs(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
         return torch.randn(batch, source, width)
 
     extra: dict[str, Any] = {"use_cache": False} if "use_cache" in known else {}
+    if "input_features" in known and hasattr(config, "max_source_positions"):  # two frames for each position
+        frames = torch.randn(batch, config.num_mel_bins, 2 * config.max_source_positions)
+        return {"input_features": frames, "decoder_input_ids": drawn(tokens), **extra}
     if "decoder_input_ids" in known and config.is_encoder_decoder:
         return {"input_ids": drawn(source), "decoder_input_ids": drawn(tokens), **extra}
     crossed = re.search(r"cross_?att|encoder_attn", repr(model), re.IGNORECASE)
@@ -124,6 +127,8 @@ def left_out(model: Any, counts: dict[str, Any]) -> Iterator[tuple[str, Fraction
 def measured(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
     """Flops by operator of one forward pass, without what is left out."""
     counts = counted(model, batch, tokens, source)
+    if "input_features" in inspect.signature(model.forward).parameters:
+        source = getattr(model.config, "max_source_positions", source)
     found: Counter[str] = Counter(counts["Global"])
     for name, share in left_out(model, counts):
         for op, number in counts.get(name, {}).items():
