@@ -6,6 +6,7 @@ Needs torch and transformers (CPU); not part of the default run.
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from typing import Any
 
@@ -33,6 +34,15 @@ def odd() -> Any:
 def oracle(odd: Any) -> Any:
     """The module that builds and measures."""
     return odd.oracle
+
+
+def test_the_defaults_of_the_readings_are_those_of_the_classes() -> None:
+    pytest.importorskip("transformers")
+    script = GOLDENS / "readings.py"
+
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("name", [name for name in index() if name != "transformer"])

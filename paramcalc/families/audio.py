@@ -6,7 +6,8 @@ from paramcalc.config import Config, Reading
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import get
 from paramcalc.families.sides import Form, spectrogram_encoder
-from paramcalc.spec import Block, Component, Linear, Norm, block
+from paramcalc.families.vision import two_layers
+from paramcalc.spec import Block, Component, Norm, block
 
 WHISPER = Form(spare_rows=0, embed_norm=False, pre_norm=True, key_bias=False)
 
@@ -41,9 +42,5 @@ def text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple[Compo
 
 def two_matrices(d_in: int, d: int, *, bias: bool, norm: bool = False) -> Block:
     """A projector of two matrices, perhaps normalised."""
-    return block(
-        "projector",
-        linear_1=Linear(d_in=d_in, d_out=d, bias=bias),
-        linear_2=Linear(d_in=d, d_out=d, bias=bias),
-        norm=Norm(width=d, bias=True) if norm else None,
-    )
+    after = Norm(width=d, bias=True) if norm else None
+    return block("projector", **two_layers(d_in, d, d, bias=bias), norm=after)

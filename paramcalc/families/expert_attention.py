@@ -7,8 +7,8 @@ from paramcalc.config import Config
 from paramcalc.families.attentions import kv_heads
 from paramcalc.families.feedforward import moe
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, pre_norm, rms
-from paramcalc.spec import Block, Linear, Norm, Param, Run, block
+from paramcalc.families.skeletons import causal_lm, decoder, rms
+from paramcalc.spec import Block, Linear, Norm, Param, block
 
 
 @family("jetmoe")
@@ -23,7 +23,7 @@ def jetmoe(c: Config) -> Block:
     )
     experts = moe(c, c.intermediate_size, experts=c.num_local_experts)
     ffn = block(moe=experts, bias=Param(shape=(c.hidden_size,), category="ffn"))
-    return causal_lm(c, Run(c.num_hidden_layers, pre_norm(rms(c), attn, ffn)), norm=rms(c))
+    return decoder(c, attn, ffn)
 
 
 @family("zaya")

@@ -7,7 +7,7 @@ from paramcalc.families.attentions import gqa
 from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import causal_lm, pre_norm, rms
+from paramcalc.families.skeletons import decoder
 from paramcalc.families.vision import siglip
 from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
 
@@ -16,8 +16,7 @@ from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Pa
 def phi4_multimodal(c: Config) -> Component:
     """Phi-3 with images and speech embedded beside the tokens (Phi4MultimodalForCausalLM)."""
     vision, audio = c.section("vision_config"), c.section("audio_config")
-    layer = pre_norm(rms(c), gqa(c, window=c.sliding_window), glu(c))
-    text = causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c))
+    text = decoder(c, gqa(c, window=c.sliding_window), glu(c))
     return joined(text, image=images(c, vision), speech=speech(c, audio))
 
 

@@ -13,23 +13,6 @@ from paramcalc.families.heads import decoder_head
 from paramcalc.spec import Block, Component, Embedding, Layers, Mtp, Norm, Run, block, stack
 
 
-def sizes(
-    vocab: int,
-    width: int,
-    ffn: int | None,
-    layers: int,
-    heads: int,
-    kv_heads: int | None = None,
-    head_dim: int | None = None,
-    **others: Any,
-) -> dict[str, Any]:
-    """A decoder's defaults, in the order in which one names its sizes; `ffn` None: there is no such field."""
-    hidden = {} if ffn is None else {"intermediate_size": ffn}
-    return dict(vocab_size=vocab, hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads) | dict(
-        num_key_value_heads=kv_heads, head_dim=head_dim, **hidden, **others
-    )
-
-
 def rms(c: Config) -> Norm:
     """RMSNorm over the width: a scale, no bias (Zhang and Sennrich 2019)."""
     return Norm(width=c.hidden_size)
