@@ -199,6 +199,10 @@ class Component(Frozen):
         for part in self.children():
             yield from part.component.all_ties(f"{part.name}.", self.category)
 
+    def dimensions(self) -> Mapping[str, int]:
+        """The sizes it is known by: d_model, and heads, kv_heads, head_dim, d_ff, experts or experts_per_token."""
+        return {}
+
     def keeps(self) -> Iterator[Kept]:
         """What it keeps itself, for each sequence, between one token and the next."""
         return iter(())

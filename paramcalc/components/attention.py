@@ -61,6 +61,11 @@ def windowed(window: Size | None) -> Mapping[str, Any]:
     return {} if window is None else {"limit": "window", "size": window}
 
 
+def by_heads_alike(heads: Size, kv_heads: Size, head_dim: Size) -> dict[str, int]:
+    """The sizes of attention whose heads are all alike."""
+    return {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
+
+
 class Attention(Component):
     """Multi-head, grouped-query or multi-query attention: h query heads and g key/value heads of d_h channels.
 
@@ -131,6 +136,10 @@ class Attention(Component):
         }
         return {name: part for name, part in parts.items() if part is not None}
 
+    def dimensions(self) -> Mapping[str, int]:
+        """What it hands on is as wide as the model, which its input need not be."""
+        return {"d_model": self.out_width or self.width} | by_heads_alike(self.heads, self.kv_heads, self.head_dim)
+
     def keeps(self) -> Iterator[Kept]:
         """Keys and values of each token; nothing where an earlier layer's are used."""
         if self.keys == "borrowed":
@@ -191,6 +200,9 @@ class HashedAttention(Component):
             "o_proj": Linear(d_in=q, d_out=d, split=by_heads("row", self.heads)),
         }
 
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width} | by_heads_alike(self.heads, self.heads, self.head_dim)
+
     def works(self) -> Iterator[Work]:
         """Scores and mixing as if every token saw every other: buckets are for sequences longer than one chunk."""
         for work in products(self.heads, keys=self.head_dim, values=self.head_dim):
@@ -221,6 +233,9 @@ class GroupedAttention(Component):
     def parts(self) -> Mapping[str, Component]:
         groups = {"q": self.q_groups, "k": self.k_groups, "v": self.v_groups, "o": self.out_groups}
         return {f"{name}_proj": grouped(self.width, self.width, groups=n, bias=True) for name, n in groups.items()}
+
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width} | by_heads_alike(self.heads, self.heads, self.width // self.heads)
 
     def works(self) -> Iterator[Work]:
         """Scores and mixing of heads that cut the width into equal parts."""
@@ -261,6 +276,10 @@ class ExpertAttention(Component):
             "v_proj": key,
             "out_bias": Param(shape=(d,), category="attention"),
         }
+
+    def dimensions(self) -> Mapping[str, int]:
+        """The heads of the experts that a token uses."""
+        return {"d_model": self.width} | by_heads_alike(self.top_k * self.kv_heads, self.kv_heads, self.head_dim)
 
     def works(self) -> Iterator[Work]:
         """Scores and mixing of the g heads of each expert that a token uses."""
@@ -303,6 +322,9 @@ class ConvolvedAttention(Component):
             "temperature": Param(shape=(self.kv_heads,), category="norm"),
             "o_proj": Linear(d_in=q, d_out=d, bias=self.bias, split=by_heads("row", self.heads)),
         }
+
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width} | by_heads_alike(self.heads, self.kv_heads, self.head_dim)
 
     def works(self) -> Iterator[Work]:
         """Scores and mixing of h heads."""
@@ -367,6 +389,11 @@ class LatentAttention(Component):
             "o_proj": Linear(d_in=h * self.value_dim, d_out=d, bias=self.bias, split=by_heads("row", h)),
         }
         return {name: part for name, part in parts.items() if part is not None}
+
+    def dimensions(self) -> Mapping[str, int]:
+        """Queries' channels for each head; there are no key/value heads to speak of."""
+        channels = self.query_dim or self.nope_dim + self.rope_dim
+        return {"d_model": self.width, "heads": self.heads, "head_dim": channels}
 
     def works(self) -> Iterator[Work]:
         """Scores and mixing of h heads made from the latent: the form without absorbed projections."""

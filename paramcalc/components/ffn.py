@@ -36,6 +36,9 @@ class Mlp(Component):
         down = grouped(self.hidden, self.width, groups=self.groups[1], bias=bias, split=row)
         return gate | {"gate_up_proj" if self.fused else "up_proj": up} | inner | {"down_proj": down}
 
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width, "d_ff": self.hidden}
+
     works = Component.by_its_parts
 
     def steps(self) -> Iterator[Step]:
@@ -132,6 +135,9 @@ class Moe(Component):
         if self.shared_gate:
             parts["shared_gate"] = Linear(d_in=self.width, d_out=1, category="shared_experts")
         return parts
+
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width, "experts": self.experts, "experts_per_token": self.top_k}
 
     works = Component.by_its_parts
 

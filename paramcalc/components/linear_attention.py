@@ -70,6 +70,9 @@ class GatedDeltaNet(Component):
             "o_proj": Linear(d_in=values, d_out=self.width, split=by_heads("row", self.value_heads)),
         }
 
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width}
+
     def works(self) -> Iterator[Work]:
         """The delta rule of each value head, which shares its key head with others."""
         yield from delta_rule(self.value_heads, self.key_dim, self.value_dim)
@@ -121,6 +124,9 @@ class KimiDeltaAttention(Component):
             f"{name}_b_proj": Linear(d_in=self.gate_rank, d_out=inner, split=column),
         }
 
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width}
+
     def works(self) -> Iterator[Work]:
         """The delta rule of each head."""
         yield from delta_rule(self.heads, self.head_dim, self.head_dim)
@@ -160,6 +166,9 @@ class LightningAttention(Component):
             "gate_proj": projection,
             "o_proj": Linear(d_in=inner, d_out=self.width, split=by_heads("row", h)),
         }
+
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width}
 
     def works(self) -> Iterator[Work]:
         """Scores and mixing within a block, and for each token a product to write the state and one to read it."""
@@ -204,6 +213,9 @@ class Mlstm(Component):
             ),
         }
 
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width}
+
     def works(self) -> Iterator[Work]:
         """Scores and mixing within a full chunk; the state is written and read, its normaliser read, for each token.
 
@@ -246,6 +258,9 @@ class RwkvTimeMix(Component):
             "o_proj": Linear(d_in=self.inner, d_out=self.width, split=Split("row", self.inner)),
         }
 
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width}
+
     works = Component.by_its_parts  # the average is elementwise
 
     def label(self) -> str:
@@ -272,6 +287,9 @@ class RwkvChannelMix(Component):
             "down_proj": Linear(d_in=self.hidden, d_out=self.width, split=Split("row", self.hidden)),
             "receptance_proj": Linear(d_in=self.width, d_out=self.width),
         }
+
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width, "d_ff": self.hidden}
 
     works = Component.by_its_parts
 

@@ -44,6 +44,9 @@ class Mamba(Component):
             "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=self.bias, split=row),
         }
 
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width}
+
     def works(self) -> Iterator[Work]:
         """C times the state for each channel; that the state forgets and takes in is elementwise."""
         yield Work("scan", 2 * self.inner * self.state, "recurrence")
@@ -94,6 +97,9 @@ class Mamba2(Component):
             ),
         }
 
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width}
+
     def works(self) -> Iterator[Work]:
         """C B^T and its product with x within a chunk, the state written and read, and states handed between chunks.
 
@@ -142,6 +148,9 @@ class RgLru(Component):
             "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=True, split=by_heads("row", self.heads)),
         }
 
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width}
+
     works = Component.by_its_parts  # the recurrence is elementwise
 
     def label(self) -> str:
@@ -167,6 +176,9 @@ class ShortConv(Component):
             "conv1d": Conv1d(channels=d, kernel=self.kernel, bias=self.bias, spare=self.kernel - 1, split=column),
             "out_proj": Linear(d_in=d, d_out=d, bias=self.bias, split=Split("row", d)),
         }
+
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width}
 
     works = Component.by_its_parts
 

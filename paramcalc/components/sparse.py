@@ -114,6 +114,10 @@ class CompressedAttention(Component):
         }
         return {name: part for name, part in parts.items() if part is not None}
 
+    def dimensions(self) -> Mapping[str, int]:
+        """One key, which is its own value, for all heads."""
+        return {"d_model": self.width, "heads": self.heads, "kv_heads": 1, "head_dim": self.head_dim}
+
     def works(self) -> Iterator[Work]:
         """Scores and mixing over the window, and over the compressed past where there is a compressor."""
         flops = 2 * self.heads * self.head_dim
