@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from paramcalc.footprint.memory import memory
     from paramcalc.footprint.report import MemoryReport
     from paramcalc.report import CountReport
+    from paramcalc.scaling.compare import compare
     from paramcalc.scaling.design import design
     from paramcalc.scaling.report import DesignReport, ScaleReport
+    from paramcalc.scaling.report_compare import CompareReport
     from paramcalc.scaling.sweep import scale
 
 __all__ = [
+    "CompareReport",
     "CountReport",
     "DesignReport",
     "FitReport",
@@ -33,6 +36,7 @@ __all__ = [
     "ParamcalcError",
     "ScaleReport",
     "__version__",
+    "compare",
     "count",
     "design",
     "fit",
@@ -44,6 +48,8 @@ __all__ = [
 
 # Loaded when asked for: a report's schema costs more to load than a count, and a JSON answer does without it.
 _LAZY = {
+    "CompareReport": "paramcalc.scaling.report_compare",
+    "compare": "paramcalc.scaling.compare",
     "CountReport": "paramcalc.report",
     "DesignReport": "paramcalc.scaling.report",
     "FitReport": "paramcalc.footprint.fit_report",

@@ -15,6 +15,7 @@ from paramcalc.footprint.report import MemoryReport
 from paramcalc.loading import build
 from paramcalc.report import CountReport, DtypeInfo, Explanation, FamilyField, FamilyInfo, PresetInfo, Report
 from paramcalc.scaling.report import DesignReport, ScaleReport
+from paramcalc.scaling.report_compare import CompareReport
 
 OWN = "transformer"
 
@@ -94,6 +95,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         "scale": ScaleReport,
         "design": DesignReport,
         "trace": TraceReport,
+        "compare": CompareReport,
         "explain": Explanation,
         "presets": PresetInfo,
         "families": FamilyInfo,

@@ -124,6 +124,7 @@ MAY_BE_ZERO = frozenset(
         "dense_mlp_idx",
     ]
 )
+SAME_IN_ALL = {"torch_dtype": "dtype"}  # the older name of a field that every config has
 LARGEST_SIZE = 10**9  # beyond this a size is a slip, not a model
 DEEPEST = 100_000
 
@@ -147,6 +148,34 @@ class Reading(NamedTuple):
     sections: Mapping[str, Reading] = {}
     kind: str = ""
     spellings: Mapping[str, str] = {}
+
+
+class Stated(NamedTuple):
+    """What a file, or a section of it, states, and how that is read: to ask of any field what it means there."""
+
+    fields: Fields
+    reading: Reading = Reading({})
+    sections: Mapping[str, Stated] = {}
+
+    def name(self, key: str) -> str:
+        """The canonical name of a key: the one that recipes read it under, or its own."""
+        names = {**SAME_IN_ALL, **self.reading.names}
+        own = names.get(key, key)
+        readable = (name for name in self.reading.defaults if key != name and names.get(name, name) == own)
+        return key if key in self.reading.defaults else next(readable, own)
+
+    def keys(self, name: str) -> list[str]:
+        """Every key under which a file may have a field."""
+        names = {**SAME_IN_ALL, **self.reading.names}
+        own = names.get(name, name)
+        return list(dict.fromkeys([own, name, *(alias for alias, target in names.items() if target == own)]))
+
+    def meaning(self, name: str) -> Any:
+        """The value of a field: the class's default where the file says nothing, or says null of what has no null."""
+        said = [self.fields[key] for key in self.keys(name) if key in self.fields]
+        value = next((value for value in said if value is not None), None)
+        silent = value is None and not (said and name in self.reading.nullable)
+        return self.reading.defaults.get(name) if silent else value
 
 
 class Config:
@@ -269,6 +298,10 @@ class Config:
     def declared(self, name: str) -> Reading:
         """How a nested mapping is read."""
         return self._reading.sections[name]
+
+    def as_stated(self) -> Stated:
+        """What the file says here and in the sections that were asked for, and how it is read."""
+        return Stated(self.fields, self._reading, {name: view.as_stated() for name, view in self._sections.items()})
 
     def sections(self) -> list[Config]:
         """The views of nested mappings that were asked for, in that order."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc import readers
-from paramcalc.config import Config, Reading
+from paramcalc.config import SAME_IN_ALL, Config, Reading, Stated
 from paramcalc.config_keys import known_keys
 from paramcalc.dtypes import DEFAULT, QUANTISED_REST, dtype
 from paramcalc.errors import ConfigError, ParamcalcError, StrictError, nearest, one_line
@@ -22,7 +22,6 @@ DEEPEST_SECTION = 2  # thinker_config.text_config
 # Keys of a preset that describe the file rather than the model.
 ABOUT = ("source", "published", "name", "description")
 OWN = "transformer"
-SAME_IN_ALL = {"torch_dtype": "dtype"}  # the older name of a field that every config has
 
 
 def load(
@@ -109,6 +108,14 @@ class Described(NamedTuple):
 
         return own.tree(self.changed(overrides), self.origin)
 
+    def of(self, fields: Mapping[str, Any]) -> Component:
+        """The component tree of other fields. Raises ConfigError where there is no such model."""
+        return self._replace(fields=fields).tree({})
+
+    def stated(self) -> Stated:
+        """The fields, defaults and all."""
+        return Stated(self.fields)
+
 
 class Configured(NamedTuple):
     """A document's fields, and the family and class they describe; what a sweep varies."""
@@ -160,6 +167,16 @@ class Configured(NamedTuple):
     def tree(self, overrides: Mapping[str, Any]) -> Component:
         """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
         return self.built(self.view(overrides))
+
+    def of(self, fields: Mapping[str, Any]) -> Component:
+        """The component tree of other fields. Raises ConfigError where there is no such model."""
+        return self._replace(fields=fields).tree({})
+
+    def stated(self) -> Stated:
+        """The fields as they stand, and how the recipe reads them and their sections."""
+        view = self.view({})
+        self.built(view)
+        return view.as_stated()
 
 
 def _views(view: Config) -> Iterator[Config]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from paramcalc.frozen import Frozen
 from paramcalc.spec import Component
+
+if TYPE_CHECKING:
+    from paramcalc.config import Stated
 
 
 class FieldValue(NamedTuple):
@@ -27,6 +30,12 @@ class Variants(Protocol):
 
     def tree(self, overrides: Mapping[str, Any]) -> Component:
         """The component tree. Raises ConfigError where there is no such model."""
+
+    def of(self, fields: Mapping[str, Any]) -> Component:
+        """The tree of other fields, read as the same family and class. Raises ConfigError where there is none."""
+
+    def stated(self) -> Stated:
+        """What the file states, and how it is read."""
 
 
 class Model(Frozen):

@@ -23,6 +23,7 @@ COMMANDS = (
     "trace",
     "scale",
     "design",
+    "compare",
     "presets",
     "gpus",
     "families",

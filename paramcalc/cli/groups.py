@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
+from paramcalc.cli.commands import Preset
 from paramcalc.cli.options import (
     FamilyOpt,
     FormatOpt,
@@ -82,7 +83,8 @@ def loaded(
     from paramcalc import readers
     from paramcalc.loading import build
 
-    documents = [*map(readers.read, models or ()), *map(readers.read_preset, preset or ())]
+    documents = [readers.read_preset(m) if isinstance(m, Preset) else readers.read(m) for m in models or ()]
+    documents += map(readers.read_preset, preset or ())
     if not documents:
         raise ParamcalcError("no model given", "give a config.json, or --preset llama3-8b")
     changed = overrides(settings)

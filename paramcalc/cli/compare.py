@@ -1,0 +1,76 @@
+"""`paramcalc compare`: several models side by side, or what a change of a config did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer  # noqa: TID253  (only the command line imports this module)
+
+from paramcalc.cli.assumed import ASKED, CONTEXT
+from paramcalc.cli.commands import InOrder
+from paramcalc.cli.groups import MODELS, OUTPUT, Group, takes
+from paramcalc.cli.options import FLAG
+from paramcalc.cli.output import Output, warn
+from paramcalc.count import Figures
+from paramcalc.model import Model
+from paramcalc.units import parse_tokens
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from paramcalc.render.text import Row
+    from paramcalc.scaling.report_compare import CompareReport
+
+TOKENS = Group({"context": ASKED["context"].annotation()}, lambda context: parse_tokens(context or CONTEXT))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(cls=InOrder, epilog="Example: paramcalc compare --preset llama3-8b --preset qwen3-8b config.json")(
+        compare
+    )
+
+
+@takes(models=MODELS, context=TOKENS, out=OUTPUT)
+def compare(
+    models: list[Model],
+    context: int,
+    out: Output,
+    only_different: Annotated[
+        bool, typer.Option("--only-different", metavar=FLAG, help="Leave out figures that are the same for all.")
+    ] = False,
+    fail_on_difference: Annotated[
+        bool,
+        typer.Option("--fail-on-difference", "--exit-code", metavar=FLAG, help="Exit with 1 where a figure differs."),
+    ] = False,
+) -> None:
+    """Set models side by side, with ratios to the first; of two of one family, say what each changed field did."""
+    from paramcalc.scaling.compare import figures
+
+    answer = figures(models, context=context, only_different=only_different)
+    warn(answer["warnings"])
+    out.emit(
+        answers=lambda: [answer],
+        rows=lambda: _rows(_report(answer)),
+        table=lambda width: _table(_report(answer), width),
+    )
+    if fail_on_difference and any(row["differs"] for row in answer["rows"]):
+        raise typer.Exit(1)
+
+
+def _report(answer: Figures) -> CompareReport:
+    from paramcalc.scaling.report_compare import CompareReport
+
+    return CompareReport.model_validate(answer)
+
+
+def _rows(report: CompareReport) -> list[Row]:
+    from paramcalc.render.compare import compare_rows
+
+    return compare_rows(report)
+
+
+def _table(report: CompareReport, width: int | None) -> RenderableType:
+    from paramcalc.render.compare import compare_table
+
+    return compare_table(report, width)

@@ -1,0 +1,253 @@
+"""Models side by side for people: figures are rows, models columns; then what each changed field did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from paramcalc.errors import printable
+from paramcalc.render.table import GAP, WIDE, Column, fitted, heading
+from paramcalc.render.text import Row
+from paramcalc.scaling.compare import labels
+from paramcalc.units import exact, human_count
+
+if TYPE_CHECKING:
+    from rich.console import Group, RenderableType
+    from rich.table import Table
+
+    from paramcalc.report import ModelInfo
+    from paramcalc.scaling.report_compare import Change, ChangeStep, Compared, CompareReport
+
+Lines = Sequence["Compared | None"]  # None: a line left free
+LONGEST = 20  # characters of a model's name or of a value in a column
+LABELS = {
+    "parameters.total": "total",
+    "parameters.active": "active",
+    "parameters.active_without_input_embedding": "active, no input emb.",
+    "parameters.non_embedding": "non-embedding",
+    "parameters.buffers": "buffers",
+    "parameters.mtp": "mtp",
+    "encoder_layers": "  of the encoder",
+    "decoder_layers": "  of the decoder",
+    "sequential_steps": "sequential steps",
+    "aspect_ratio": "d_model / steps",
+    "kv_heads": "kv heads",
+    "experts_per_token": "experts per token",
+    "expert_d_ff": "expert d_ff",
+    "shared_expert_d_ff": "shared expert d_ff",
+    "ffn_ratio": "d_ff / d_model",
+    "working.logits.vocabulary": "vocabulary",
+    "weights.bytes": "weights, bytes",
+    "kv_cache.bytes_per_token": "cache per token, bytes",
+    "kv_cache.per_sequence.bytes": "cache, bytes",
+    "state.per_sequence": "state, bytes",
+    "per_token.total": "FLOPs per token",
+    "per_token.attention": "  of it attention",
+}
+
+
+def compare_table(report: CompareReport, width: int | None) -> Group:
+    """The models, their figures in as many tables as the width asks for, and the review of a change."""
+    from rich.console import Group
+    from rich.text import Text
+
+    room, blank = width or WIDE, Text("")
+    names = labels(report.models)
+    parts: list[RenderableType] = [heading_of(*pair) for pair in zip(names, report.models, strict=True)]
+    parts.append(Text(f"context {exact(report.assumptions.context)} tokens  batch 1  full attention"))
+    parts += [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
+    for table in figures_tables(report, names, room):
+        parts += [blank, table]
+    if not report.rows:
+        parts += [blank, Text("no figure differs")]
+    if report.change is not None:
+        parts += [blank, *change_parts(report.change, room)]
+    if report.notes:
+        parts += [blank, *(Text(f"note: {note}") for note in report.notes)]
+    return Group(*parts)
+
+
+def heading_of(label: str, model: ModelInfo) -> RenderableType:
+    """Which model a column is, under the name that the column has."""
+    return heading(model.model_copy(update={"name": label}))
+
+
+# -- figures -----------------------------------------------------------------------------------------------------
+
+
+def figures_tables(report: CompareReport, names: Sequence[str], room: int) -> Iterator[Table]:
+    """One table, or where it is too wide even without ratios, several, each with the first model beside others."""
+    if not report.rows:
+        return
+    rows = list(spaced(report.rows))
+    first, group = figure_column(rows), [1]
+    for other in range(2, len(names)):
+        if width_of([first, *figure_columns(rows, names, [*group, other], least=True)]) > room:
+            yield fitted([first, *figure_columns(rows, names, group)], room)
+            group = []
+        group.append(other)
+    yield fitted([first, *figure_columns(rows, names, group)], room)
+
+
+def spaced(rows: Sequence[Compared]) -> Iterator[Compared | None]:
+    """The rows, with a free line before the categories, and where those of another report begin."""
+    for i, (_, group) in enumerate(groupby(rows, lambda row: (row.report, row.name.startswith("components.")))):
+        yield from [None, *group] if i else group
+
+
+def width_of(columns: Sequence[Column]) -> int:
+    """Characters of a line of these columns."""
+    return sum(column.width for column in columns) - GAP
+
+
+def figure_column(rows: Lines) -> Column:
+    """What the figures are called."""
+    return Column("", [label(row) if row else "" for row in rows])
+
+
+def label(row: Compared) -> str:
+    """A figure's name for people; categories are indented below the totals they add up to."""
+    if row.name.startswith("components."):
+        return "  " + row.name.split(".")[1].replace("_", " ")
+    return LABELS.get(row.name, row.name)
+
+
+def figure_columns(
+    rows: Lines, names: Sequence[str], others: Sequence[int], *, least: bool = False
+) -> Iterator[Column]:
+    """The first model's figures, and those of others with what they are to it; `least` leaves that out."""
+    for i in [0, *others]:
+        yield Column(short(names[i]), [written(row.values[i]) if row else "" for row in rows], right=True)
+        if i and not least:
+            if len(names) == 2:
+                yield Column(
+                    "difference", [signed(row.differences[i]) if row else "" for row in rows], right=True, rank=2
+                )
+            yield Column("ratio", [times(row.ratios[i]) if row else "" for row in rows], right=True, rank=1)
+
+
+def short(text: str) -> str:
+    """A text that fits into a column, its middle left out if it must be."""
+    if len(text) <= LONGEST:
+        return text
+    half = (LONGEST - 1) // 2
+    return f"{text[: LONGEST - 1 - half]}…{text[-half:]}"
+
+
+def written(value: int | float | tuple[int | float, ...] | None) -> str:
+    """A figure, or all of them where layers differ: two, or from the least to the largest."""
+    if value is None:
+        return "-"
+    if isinstance(value, tuple):
+        return (" / " if len(value) == 2 else "-").join(written(one) for one in (value[0], value[-1]))
+    return f"{value:,.2f}" if isinstance(value, float) else exact(value)
+
+
+def signed(value: int | float | None) -> str:
+    """A difference."""
+    if not value:
+        return "" if value is None else "0"
+    return f"{value:+,.2f}" if isinstance(value, float) else f"{value:+,}"
+
+
+def times(ratio: float | None) -> str:
+    """How many times the first: three decimals, or as many figures as tell anything."""
+    if ratio is None:
+        return ""
+    if 0 < ratio < 0.001:
+        return f"{ratio:.2g} x"
+    return f"{ratio:,.3f} x" if ratio < 100 else f"{ratio:,.1f} x"
+
+
+# -- the review of a change --------------------------------------------------------------------------------------
+
+
+def change_parts(change: Change, room: int) -> Iterator[RenderableType]:
+    """What each field did, one after the other, and the fields that did nothing."""
+    from rich.text import Text
+
+    steps = [step for step in change.steps if step.components]
+    others = [field for step in change.steps if not step.components for field in step.fields]
+    if steps:
+        yield steps_table(change, steps, room)
+    if steps and others:
+        yield Text("")
+    if others:
+        told = ", ".join(f"{field.name} {spelled(field.old)} -> {spelled(field.new)}" for field in others)
+        yield Text(printable(f"without effect on the count: {told}"))
+    if not change.steps:
+        yield Text("no config field differs")
+
+
+def steps_table(change: Change, steps: Sequence[ChangeStep], room: int) -> Table:
+    """The fields in order; what was changed together has one difference, beside its first field."""
+    lines = [(field, step if field is step.fields[0] else None) for step in steps for field in step.fields]
+    columns = [
+        Column("changed", [field.name for field, _ in lines], "difference"),
+        Column("from", [short(spelled(field.old)) for field, _ in lines], right=True),
+        Column("to", [short(spelled(field.new)) for field, _ in lines], right=True),
+        Column(
+            "parameters",
+            [signed(step.difference) if step else "with it" for _, step in lines],
+            signed(change.difference),
+            right=True,
+        ),
+        Column("where", [where(step.components) if step else "" for _, step in lines], rank=1),
+    ]
+    return fitted(columns, room)
+
+
+def where(components: dict[str, int]) -> str:
+    """Which categories changed, most first."""
+    largest = sorted(components.items(), key=lambda one: -abs(one[1]))
+    return ", ".join(f"{name.replace('_', ' ')} {'+' if n > 0 else ''}{human_count(n)}" for name, n in largest)
+
+
+def spelled(stated: object) -> str:
+    """A field's value as JSON has it; a file that says nothing of it leaves it to the class."""
+    return "unstated" if stated is None else stated if isinstance(stated, str) else json.dumps(stated)
+
+
+# -- rows for other programs -------------------------------------------------------------------------------------
+
+
+def compare_rows(report: CompareReport) -> list[Row]:
+    """One row for each figure and each changed field, for CSV and Markdown."""
+    names = labels(report.models)
+    rows = [figure_row(row, names) for row in report.rows]
+    if report.change is not None:
+        rows += change_rows(report.change, names)
+    return rows
+
+
+def figure_row(row: Compared, names: Sequence[str]) -> Row:
+    """A figure of every model, differences and ratios to the first."""
+    result: Row = {"figure": f"{row.report}.{row.name}"}
+    result |= {name: cell(value) for name, value in zip(names, row.values, strict=True)}
+    result |= {f"{names[i]} difference": cell(row.differences[i]) for i in range(1, len(names))}
+    return result | {f"{names[i]} ratio": cell(row.ratios[i]) for i in range(1, len(names))}
+
+
+def cell(value: int | float | tuple[int | float, ...] | None) -> str | int:
+    """A whole number as it is; anything else as text, several values with slashes."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, tuple):
+        return " / ".join(str(one) for one in value)
+    return "" if value is None else str(value)
+
+
+def change_rows(change: Change, names: Sequence[str]) -> Iterator[Row]:
+    """A changed field, with what it did to the total where it has a step of its own or leads one."""
+    old, new = names
+    for step in change.steps:
+        for field in step.fields:
+            yield {
+                "figure": f"config.{field.name}",
+                old: spelled(field.old),
+                new: spelled(field.new),
+                f"{new} difference": step.difference if field is step.fields[0] else "",
+                f"{new} ratio": "",
+            }

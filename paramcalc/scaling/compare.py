@@ -1,0 +1,184 @@
+"""Models side by side: the figures of `count`, `memory` and `flops`, and the shape, with differences and ratios."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from paramcalc.compute import flops
+from paramcalc.compute.setting import setting
+from paramcalc.count import Figures, describe
+from paramcalc.count import figures as counts
+from paramcalc.errors import ParamcalcError
+from paramcalc.footprint import memory
+from paramcalc.footprint.assumptions import assume
+from paramcalc.model import Model
+from paramcalc.scaling import changes
+from paramcalc.scaling.shape import Value, shape
+from paramcalc.spec import CATEGORIES
+from paramcalc.version import SCHEMA_VERSION, __version__
+
+if TYPE_CHECKING:
+    from paramcalc.scaling.report_compare import CompareReport
+
+CONTEXT = 8192  # tokens, where none are given; stated with the result
+DIGITS = 6  # significant ones of a ratio
+ALWAYS = ("kv_cache.bytes_per_token",)  # that a model keeps nothing is worth a line
+# What is compared of each report, under the names it has there.
+COUNTED = (
+    "parameters.total",
+    "parameters.active",
+    "parameters.active_without_input_embedding",
+    "parameters.non_embedding",
+    "parameters.buffers",
+    "parameters.mtp",
+    *(f"components.{category}.total" for category in CATEGORIES),
+)
+STORED = (
+    "working.logits.vocabulary",
+    "weights.bytes",
+    "kv_cache.bytes_per_token",
+    "kv_cache.per_sequence.bytes",
+    "state.per_sequence",
+)
+COMPUTED = ("per_token.total", "per_token.attention")
+# Whose names they are; "shape" is this comparison's own.
+Name = tuple[str, str]
+
+
+class Named(Protocol):
+    """Something with a name, and a source that tells it from others of that name."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def source(self) -> str:
+        """Where it is from."""
+
+
+def compare(models: Sequence[Model], *, context: int = CONTEXT, only_different: bool = False) -> CompareReport:
+    """Set several models side by side, with differences and ratios to the first, at `context` tokens.
+
+    Of two of one family it says too which config fields differ, and what each of them did to the count.
+    `only_different` leaves out figures that are the same for all. Raises ParamcalcError for fewer than two models.
+    """
+    from paramcalc.scaling.report_compare import CompareReport
+
+    return CompareReport.model_validate(figures(models, context=context, only_different=only_different))
+
+
+def figures(models: Sequence[Model], *, context: int = CONTEXT, only_different: bool = False) -> Figures:
+    """The same as plain data: the keys and the order of `CompareReport`."""
+    check(models)
+    found = [one_model(model, context) for model in models]
+    rows = [row for row in rows_of([one.values for one in found]) if row["differs"] or not only_different]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "version": __version__,
+        "models": [describe(model) for model in models],
+        "warnings": said(models, [one.warnings for one in found]),
+        "notes": said(models, [one.notes for one in found]),
+        "assumptions": {"context": context},
+        "rows": rows,
+        "change": changes.figures(models),
+    }
+
+
+def check(models: Any) -> None:
+    """Whoever calls from Python without types gets our errors too."""
+    several = isinstance(models, Sequence) and not isinstance(models, str)
+    wrong = [type(model).__name__ for model in models if not isinstance(model, Model)] if several else []
+    if not several or wrong:
+        raise ParamcalcError(
+            f"compare wants a list of Models, not {', '.join(wrong) or type(models).__name__}",
+            "make them with paramcalc.load(...)",
+        )
+    if len(models) < 2:
+        given = "one model" if models else "no model"
+        raise ParamcalcError(
+            f"{given} given, and it takes two to compare",
+            "paramcalc compare --preset llama3-8b --preset qwen3-8b, or paramcalc compare old.json new.json",
+        )
+
+
+def labels(models: Sequence[Named]) -> list[str]:
+    """What to call each model: its name, or the source of those that share one, with a number if it must be."""
+    names = Counter(model.name for model in models)
+    told = [model.name if names[model.name] == 1 else model.source for model in models]
+    return [text if told.count(text) == 1 else f"{text} ({told[: i + 1].count(text)})" for i, text in enumerate(told)]
+
+
+def said(models: Sequence[Model], texts: Sequence[Sequence[str]]) -> list[str]:
+    """What is to be said of each model, under its name."""
+    return [f"{label}: {text}" for label, own in zip(labels(models), texts, strict=True) for text in own]
+
+
+class One(NamedTuple):
+    """One model's figures by name, and what is to be said of them."""
+
+    values: Mapping[Name, Value]
+    warnings: Sequence[str]
+    notes: Sequence[str]
+
+
+def one_model(model: Model, context: int) -> One:
+    """Every figure that is compared, the same as the other reports have them."""
+    counted = counts(model)
+    stored = memory.figures(model, assume(context=context))
+    computed = flops.figures(model, setting(tokens=context))
+    values: dict[Name, Value] = {("count", name): at(counted, name) for name in COUNTED}
+    values |= {("shape", name): value for name, value in shape(model.tree).items()}
+    values |= {("memory", name): at(stored, name) for name in STORED}
+    values |= {("flops", name): at(computed, name) for name in COMPUTED}
+    return One(values, stored["warnings"], computed["notes"])
+
+
+def at(report: Figures, name: str) -> int:
+    """The figure under a name with dots; 0 where there is no such part."""
+    place: Any = report
+    for step in name.split("."):
+        place = place.get(step, {})
+    return place or 0
+
+
+def rows_of(found: Sequence[Mapping[Name, Value]]) -> Iterator[Figures]:
+    """A row for each figure that any of the models has."""
+    for report, name in found[0]:
+        values = [one[report, name] for one in found]
+        if any(values) or name in ALWAYS:
+            yield {
+                "report": report,
+                "name": name,
+                "values": list(map(written, values)),
+                "differences": [written(minus(value, values[0])) for value in values],
+                "ratios": [ratio(value, values[0]) for value in values],
+                "differs": any(value != values[0] for value in values),
+            }
+
+
+def minus(value: Value, base: Value) -> int | Fraction | None:
+    """How much more than the first; None where either has none or several."""
+    return value - base if isinstance(value, int | Fraction) and isinstance(base, int | Fraction) else None
+
+
+def ratio(value: Value, base: Value) -> float | None:
+    """How many times the first, to six significant digits."""
+    if not isinstance(value, int | Fraction) or not isinstance(base, int | Fraction) or not base:
+        return None
+    return significant(Fraction(value) / base)
+
+
+def significant(value: Fraction) -> float:
+    """The nearest number with six significant digits."""
+    return float(f"{float(value):.{DIGITS}g}")
+
+
+def written(value: Value) -> Any:
+    """A figure as JSON has it: a whole number, one rounded to six significant digits, several, or nothing."""
+    if isinstance(value, tuple):
+        return [written(one) for one in value]
+    return significant(value) if isinstance(value, Fraction) else value
