@@ -225,12 +225,10 @@ def test_corrections_of_routers_are_stored_in_float32() -> None:
 
 
 def test_gguf_of_llama31_8b() -> None:
-    """llama.cpp's README has 4.8944 bits for each of 8,030,261,312 elements: 4,912,898,304 bytes, of which 256 are 64
-    rotary factors that the preset's fields do not ask for.
-    """
+    """llama.cpp's README has 4.8944 bits for each of 8,030,261,312 elements, of which 64 are rotary factors."""
     weights = memory("llama3.1-8b", dtype="q4_k_m").weights
 
-    assert weights.bytes == 4_912_898_304 - 256
+    assert weights.bytes == 4_912_898_304
     assert sum(share.parameters for share in weights.by_format.values()) == 8_030_261_248
     assert list(weights.by_format) == ["F32", "Q6_K", "Q4_K"]
     assert memory("llama3.1-8b", dtype="GGUF-Q4_K_M").weights == weights
