@@ -1,7 +1,7 @@
 """Which type llama-quantize gives to each tensor: its mixtures, rule by rule, in the order in which it asks.
 
-`llama_tensor_get_type_impl` in src/llama-quant.cpp of llama.cpp 0c1e570, without --pure, --imatrix and overrides. A
-rule knows the file (what kind it is, how deep, how many experts) and where the tensor stands (its layer, and how many
+`llama_tensor_get_type_impl` in src/llama-quant.cpp of llama.cpp 0c1e570, without --pure and overrides. A rule
+knows the file (what kind it is, how deep, how many experts) and where the tensor stands (its layer, and how many
 of its role came before it).
 """
 
@@ -41,6 +41,7 @@ class File(NamedTuple):
     experts: int  # 0 where it is dense
     values: int  # tensors that hold values
     tied: bool  # no output matrix of its own
+    imatrix: bool = False  # an importance matrix says which weights matter
     seventy_billion: bool = False  # as deep as Llama 2 70B, with grouped queries
     falcon: bool = False
 
@@ -183,7 +184,7 @@ def value_by_file(file: File, i: int) -> str:
         case "Q2_K":
             return "Q4_K" if shared else "Q3_K"
         case "IQ3_XXS":
-            return "Q4_K" if shared else "IQ3_S"
+            return "Q4_K" if shared else "IQ3_XXS" if file.imatrix else "IQ3_S"
         case "Q2_K_S" | "IQ3_XS" | "IQ3_S" if shared:
             return "Q4_K"
         case "IQ3_M":
@@ -220,7 +221,7 @@ def down(file: File, place: Place) -> str:
             return "Q3_K"
         case "Q2_K_S" if first:
             return "Q4_K"
-        case "IQ3_XXS":
+        case "IQ3_XXS" if not file.imatrix:
             return "Q4_K" if first else "Q3_K"
         case "Q3_K_M":
             return "Q5_K" if i < n // 16 else "Q4_K" if more or not file.falcon else "Q3_K"
@@ -232,10 +233,12 @@ def down(file: File, place: Place) -> str:
             return "Q6_K" if i < n // 16 else "Q5_K" if more else "Q4_K"
         case "Q4_K_M" | "Q5_K_M" if more:
             return "Q6_K"
-        case "IQ4_NL" | "IQ4_XS" if first:
+        case "IQ4_NL" | "IQ4_XS" if first and not file.imatrix:
             return "Q5_K"
         case "Q4_K_S" if first and not file.falcon:
             return "Q5_K"
+        case "Q4_0" | "Q5_0" if first and file.imatrix:
+            return file.base.replace("_0", "_1")
     return file.base
 
 

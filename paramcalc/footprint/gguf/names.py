@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from paramcalc.footprint.gguf.mixture import Role
 
-# (category, part) of the component tree -> name in the file, without layer and suffix.
+# (category, part) or (what it is in, part) of the component tree -> name in the file, without layer and suffix.
 NAMES: dict[tuple[str, str], str] = {
     ("embedding", "embed_tokens"): "token_embd",
     ("embedding", "positions"): "position_embd",
+    ("embedding", "embed_per_layer"): "per_layer_token_embd",
+    ("other", "per_layer_proj"): "per_layer_model_proj",
+    ("other", "altup_proj"): "altup_proj",
+    ("other", "altup_unembed"): "altup_unembd_proj",
+    ("other", "router"): "altup_router",
+    ("other", "predict"): "altup_predict_coef",
+    ("other", "correct"): "altup_correct_coef",
+    ("other", "down"): "laurel_l",
+    ("other", "up"): "laurel_r",
+    ("other", "gate"): "inp_gate",
+    ("other", "proj"): "proj",
     ("head", "lm_head"): "output",
     ("attention", "q_proj"): "attn_q",
     ("attention", "k_proj"): "attn_k",
@@ -23,6 +34,9 @@ NAMES: dict[tuple[str, str], str] = {
     ("attention", "q_b_proj"): "attn_q_b",
     ("attention", "kv_a_proj"): "attn_kv_a_mqa",
     ("attention", "kv_b_proj"): "attn_kv_b",
+    ("indexer", "q_proj"): "indexer.attn_q_b",
+    ("indexer", "k_proj"): "indexer.attn_k",
+    ("indexer", "weights_proj"): "indexer.proj",
     ("ffn", "gate_proj"): "ffn_gate",
     ("ffn", "up_proj"): "ffn_up",
     ("ffn", "down_proj"): "ffn_down",
@@ -34,6 +48,7 @@ NAMES: dict[tuple[str, str], str] = {
     ("shared_experts", "down_proj"): "ffn_down_shexp",
     ("shared_experts", "shared_gate"): "ffn_gate_inp_shexp",
     ("router", "gate"): "ffn_gate_inp",
+    ("router", "proj"): "ffn_gate_inp",
     ("router", "correction"): "exp_probs_b",
     ("recurrent", "conv1d"): "ssm_conv1d",
     ("recurrent", "in_proj"): "ssm_in",
@@ -42,6 +57,13 @@ NAMES: dict[tuple[str, str], str] = {
     ("recurrent", "A_log"): "ssm_a",
     ("recurrent", "D"): "ssm_d",
     ("recurrent", "out_proj"): "ssm_out",
+    ("recurrent", "q_proj"): "linear_q",
+    ("recurrent", "k_proj"): "linear_k",
+    ("recurrent", "v_proj"): "linear_v",
+    ("recurrent", "gate_proj"): "attn_gate",
+    ("recurrent", "a_proj"): "ssm_alpha",
+    ("recurrent", "b_proj"): "ssm_beta",
+    ("recurrent", "o_proj"): "ssm_out",
 }
 
 # Parts of a multi-token-prediction layer that other layers do not have.
@@ -56,17 +78,28 @@ KEPT = {
     "ssm_conv1d",
     "ssm_a",
     "shortconv.conv",
+    "altup_predict_coef",
+    "altup_correct_coef",
+}
+# Matrices that the converter writes in F32 and the tool quantises all the same.
+F32_CONVERTED = {"indexer.proj"}
+# Matrices that the tool leaves as the converter has written them: 16 bits.
+AS_CONVERTED = {
+    "per_layer_model_proj",
+    "altup_proj",
+    "altup_unembd_proj",
+    "altup_router",
+    "laurel_l",
+    "laurel_r",
 }
 
 
-ROLES: dict[str, Role] = {
-    "output": "output",
-    "token_embd": "token_embd",
-    "per_layer_token_embd": "token_embd",
+TABLES: dict[str, Role] = {"output": "output", "token_embd": "token_embd", "per_layer_token_embd": "token_embd"}
+ENDS: dict[str, Role] = {
     "attn_qkv": "value",
     "attn_kv_b": "value",
     "attn_v": "value",
-    "attn_k": "key",
+    "attn_k": "key",  # of an indexer too
     "attn_q": "query",
     "attn_output": "attn_output",
 }
@@ -76,6 +109,7 @@ OTHER: Role = "other"
 
 def role(name: str) -> Role:
     """What the rules take a tensor for, from its name alone (tensor_get_category)."""
-    if name in ROLES:
-        return ROLES[name]
-    return next((found for part, found in WITHIN.items() if part in name), OTHER)
+    if name in TABLES:
+        return TABLES[name]
+    ending = next((found for end, found in ENDS.items() if name.endswith(end)), OTHER)
+    return next((found for part, found in WITHIN.items() if part in name), OTHER) if ending == OTHER else ending

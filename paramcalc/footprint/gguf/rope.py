@@ -11,11 +11,11 @@ from paramcalc.footprint.gguf.architectures import Architecture
 def scaled(config: Mapping[str, Any], head_dim: int, arch: Architecture) -> dict[str, int]:
     """Name and length of each tensor that the converter adds: one number for each pair of channels of a head.
 
-    `generate_extra_tensors` in conversion/llama.py and conversion/phi.py.
+    `generate_extra_tensors` in conversion/llama.py, conversion/phi.py and conversion/gemma.py.
     """
     rope = scaling(config)
     kind = str(rope.get("rope_type", rope.get("type")) or "").lower()
-    if kind == "llama3" and arch.llama3_rope:
+    if arch.full_rope or (kind == "llama3" and arch.llama3_rope):
         return {"rope_freqs": -(-head_dim // 2)}
     factors = {name: rope.get(f"{name}_factor") for name in ("long", "short")} if arch.long_rope else {}
     return {f"rope_factors_{name}": len(listed) for name, listed in factors.items() if isinstance(listed, list | tuple)}

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.gguf.architectures import ARCHITECTURES, LLAMA, Architecture
-from paramcalc.footprint.gguf.doubts import doubts, notes
+from paramcalc.footprint.gguf.doubts import AS_EXPERTS_ARE, doubts, mxfp4_experts, needs_imatrix, notes
 from paramcalc.footprint.gguf.mixture import File, Place, Role, chosen
+from paramcalc.footprint.gguf.names import AS_CONVERTED, F32_CONVERTED
 from paramcalc.footprint.gguf.tensors import Contents, Tensor, contents
 from paramcalc.footprint.gguf.types import FLOATS, TYPES, ftype
 from paramcalc.model import Model
 from paramcalc.spec import CATEGORIES, Category
 
 ALIGNMENT = 32  # GGUF_DEFAULT_ALIGNMENT: each tensor starts at a multiple
-AS_EXPERTS_ARE = (*FLOATS, "MXFP4_MOE")  # kinds of file in which experts that are MXFP4 already stay so
 
 
 class Stored(NamedTuple):
@@ -48,14 +48,19 @@ class GgufFile(NamedTuple):
         return sum(one.bytes for one in self.stored)
 
 
-def gguf(model: Model, name: str) -> GgufFile:
+def gguf(model: Model, name: str, *, imatrix: bool = False) -> GgufFile:
     """What llama.cpp would write of this model's weights as this kind of file: `q4_k_m`, `gguf-f16`.
 
-    Raises ParamcalcError for an unknown kind of file, and where llama-quantize refuses the model.
+    `imatrix`: with an importance matrix, which changes five kinds of file; a kind that needs one is written with it in
+    any case. Raises ParamcalcError for an unknown kind of file, and where llama-quantize refuses the model.
     """
     kind = ftype(name)
     (found,) = model.remembered("gguf", lambda: [contents(model, architecture(model))])
-    types = types_of(model, found, kind)
+    types = types_of(model, found, kind, imatrix=imatrix)
+    said = [*notes(model, found, kind)]
+    if needs_imatrix(found, kind, types):
+        said.insert(0, f"llama-quantize needs an importance matrix (--imatrix) for {kind}")
+        types = types_of(model, found, kind, imatrix=True)
     sums: dict[tuple[str, Category], list[int]] = defaultdict(lambda: [0, 0, 0])
     padded = 0
     for type_name, tensor in zip(types, found.tensors, strict=True):
@@ -65,9 +70,6 @@ def gguf(model: Model, name: str) -> GgufFile:
             sums[type_name, tensor.category][i] += term
     order = sorted(sums, key=lambda key: ([*TYPES].index(key[0]), CATEGORIES.index(key[1])))
     stored = tuple(Stored(*key, *sums[key]) for key in order)
-    said = [*notes(found, kind, types)]
-    if mxfp4_experts(model) and kind not in AS_EXPERTS_ARE:
-        said.append("the checkpoint's experts are MXFP4 already; llama-quantize wants --allow-requantize")
     return GgufFile(kind, stored, tuple(doubts(model, found)), tuple(said), padded)
 
 
@@ -76,7 +78,7 @@ def architecture(model: Model) -> Architecture:
     return ARCHITECTURES.get(model.family, LLAMA)
 
 
-def types_of(model: Model, found: Contents, kind: str) -> list[str]:
+def types_of(model: Model, found: Contents, kind: str, *, imatrix: bool) -> list[str]:
     """The type of each tensor."""
     arch = architecture(model)
     roles = Counter(t.role for t in found.tensors if t.quantised)
@@ -87,6 +89,7 @@ def types_of(model: Model, found: Contents, kind: str) -> list[str]:
         experts=found.experts,
         values=roles["value"],
         tied=not roles["output"],
+        imatrix=imatrix,
         seventy_billion=seventy_billion(arch, found),
         falcon=arch.name == "falcon",
     )
@@ -99,8 +102,9 @@ def types_of(model: Model, found: Contents, kind: str) -> list[str]:
 
 def type_of(tensor: Tensor, file: File, seen: Counter[Role]) -> str:
     """The type of a tensor, given how many of each role the tool has seen; now it has seen one more."""
-    if not tensor.quantised:
-        return "F32"
+    if not tensor.quantised or (tensor.name in F32_CONVERTED and file.base in FLOATS):
+        converted = file.base if file.base in FLOATS else "F16"
+        return converted if tensor.name in AS_CONVERTED and tensor.rows > 1 else "F32"
     place = Place(tensor.role, tensor.ne[0], tensor.stacked, tensor.layer, seen[tensor.role])
     seen[tensor.role] += 1
     try:
@@ -108,12 +112,6 @@ def type_of(tensor: Tensor, file: File, seen: Counter[Role]) -> str:
     except ValueError as error:
         message = f"llama-quantize cannot write this model as {file.ftype}: {tensor.name}: {error}"
         raise ParamcalcError(message, "choose another type, such as Q4_K_M") from error
-
-
-def mxfp4_experts(model: Model) -> bool:
-    """Whether the checkpoint's experts are MXFP4 already, which the converter keeps (gpt-oss)."""
-    stated = model.config.get("quantization_config")
-    return isinstance(stated, dict) and stated.get("quant_method") == "mxfp4"
 
 
 def seventy_billion(arch: Architecture, found: Contents) -> bool:

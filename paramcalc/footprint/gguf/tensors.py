@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from paramcalc.components import Attention, LatentAttention, Moe
 from paramcalc.footprint.gguf.architectures import Architecture
 from paramcalc.footprint.gguf.mixture import Role
-from paramcalc.footprint.gguf.names import KEPT, MTP_NAMES, NAMES, role
+from paramcalc.footprint.gguf.names import AS_CONVERTED, KEPT, MTP_NAMES, NAMES, role
 from paramcalc.footprint.gguf.rope import scaled
 from paramcalc.model import Model
 from paramcalc.spec import Category, Component, Embedding, Linear, Mtp, Stack, Weight
@@ -50,28 +50,30 @@ class Contents(NamedTuple):
     gqa: int  # query heads for each key/value head, as the tool finds them; 0 without the latter
     experts: int
     left_out: list[str]  # parts of the model that are not in this file
+    full_first: bool  # whether the first layer's attention looks at all tokens
 
 
 def contents(model: Model, arch: Architecture) -> Contents:
     """The tensors of the model's file: those outside the layers first, then layer by layer, each by name."""
     tree, left_out = text_part(model.tree)
     layers, mtp = list(layers_of(tree)), next(within(tree, Mtp), None)
-    heads = (attn.head_dim for layer in unique(layers) for attn in within(layer, Attention))
-    added = scaled(model.config, int(next(heads, 0)), arch)
+    attns = [attn for layer in unique(layers) for attn in within(layer, Attention)]
+    full = [attn for attn in attns if attn.window is None] or attns
+    added = scaled(model.config, int(full[0].head_dim) if full else 0, arch)
     tensors = [Tensor(name, "weight", (length,), "other", 0) for name, length in added.items()] + outside(tree, arch)
     made: dict[int, list[Tensor]] = {}
     for i, layer in enumerate(layers):
         if id(layer) not in made:
             made[id(layer)] = named(layer.weights(), layer, arch)
         tensors += [t._replace(layer=i) for t in made[id(layer)]]
-    count = len(layers)
-    if mtp is not None and arch.mtp == "kept":
-        for i in range(count, count + int(mtp.count)):
-            tensors += [t._replace(layer=i) for t in mtp_layer(mtp, arch)]
-        count += int(mtp.count)
-    elif mtp is not None:
+    more = mtp_layers(model, layers, mtp, arch) if arch.mtp == "kept" else []
+    tensors += [t._replace(layer=len(layers) + i) for i, these in enumerate(more) for t in these]
+    if mtp is not None and not more:
         left_out.append("multi-token-prediction layers")
-    return Contents(tensors, count, gqa(model, layers, arch), experts(model, layers), left_out)
+    full_first = any(attn.window is None for layer in layers[:1] for attn in within(layer, Attention))
+    return Contents(
+        tensors, len(layers) + len(more), gqa(model, layers, arch), experts(model, layers), left_out, full_first
+    )
 
 
 # -- parts of the tree ---------------------------------------------------------------------------------------------
@@ -129,7 +131,19 @@ def experts(model: Model, layers: list[Component]) -> int:
 def outside(tree: Component, arch: Architecture) -> list[Tensor]:
     """The tensors that belong to no layer, by name."""
     parts = {name: part for name, part in tree.parts().items() if not isinstance(part, (Stack, Mtp))}
-    return named((w for name, part in parts.items() for w in part.weights(f"{name}.", tree.category)), None, arch)
+    found = named((w for name, part in parts.items() for w in part.weights(f"{name}.", tree.category)), None, arch)
+    rows = max((t.rows for t in found if t.name == "token_embd"), default=0)
+    return [t._replace(ne=(t.ne[0], rows)) if t.name in arch.pads else t for t in found]
+
+
+def mtp_layers(model: Model, layers: list[Component], mtp: Mtp | None, arch: Architecture) -> list[list[Tensor]]:
+    """The tensors of each multi-token-prediction layer; taken to be like the last one where nothing else is known."""
+    if mtp is not None:
+        return [mtp_layer(mtp, arch)] * int(mtp.count)
+    stated = model.config.get("num_nextn_predict_layers")
+    if not layers or not isinstance(stated, int):
+        return []
+    return [named(layers[-1].weights(), layers[-1], arch)] * stated
 
 
 def mtp_layer(mtp: Mtp, arch: Architecture) -> list[Tensor]:
@@ -157,7 +171,8 @@ def named(weights: Iterable[Weight], layer: Component | None, arch: Architecture
 def tensor(weight: Weight) -> Tensor:
     """The tensor of one weight. Experts, and norms of each head, are stacked."""
     path, suffix = weight.name.rsplit(".", 1)
-    name = NAMES.get((weight.category, path.rsplit(".", 1)[-1]), f"{path}.")
+    owner, part = ["", *path.split(".")][-2:]
+    name = NAMES.get((owner, part)) or NAMES.get((weight.category, part), f"{path}.")
     sides = tuple(map(int, reversed(weight.shape)))
     ne = sides if weight.copies == 1 else (*sides, int(weight.copies))
     parameters = 0 if weight.role == "buffer" else prod(ne)
@@ -168,7 +183,7 @@ def settled(t: Tensor) -> Tensor:
     """The tensor under its last name, with its role. Vectors, norms, biases and some matrices stay F32."""
     matrix = any(n > 1 for n in t.ne[1:])
     if matrix and t.suffix == "weight" and t.category != "norm" and t.name not in KEPT:
-        return t._replace(quantised=True, role=role(t.name))
+        return t._replace(quantised=t.name not in AS_CONVERTED, role=role(t.name))
     return t._replace(name=t.name.removesuffix(".").rsplit(".", 1)[-1])
 
 
@@ -177,7 +192,7 @@ def fused(tensors: list[Tensor], arch: Architecture) -> list[Tensor]:
     for whole, parts in arch.fused:
         for suffix, side in (("weight", 1), ("bias", 0)):
             these = [t for t in tensors if t.name in parts and t.suffix == suffix]
-            if len(these) > 1:
+            if len({t.name for t in these}) == len(these) > 1:
                 ne = list(these[0].ne)
                 ne[side] = sum(t.ne[side] for t in these)
                 one = these[0]._replace(name=whole, ne=tuple(ne), parameters=sum(t.parameters for t in these))
