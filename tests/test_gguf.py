@@ -18,6 +18,9 @@ GOLDENS = {
     path.stem: json.loads(path.read_text()) for path in sorted(Path(__file__).parent.glob("goldens_gguf/*.json"))
 }
 CASES = [(family, name) for family, found in GOLDENS.items() for name in found]
+GUIDED = ("IQ3_XXS", "IQ4_NL", "IQ4_XS", "Q4_0", "Q5_0")  # the kinds of file that an importance matrix changes
+# Compared without the multi-token-prediction layers that their checkpoints have and their configs do not describe.
+WITHOUT_MTP = {"qwen3_5_text", "qwen3_5_moe_text", "qwen3_next"}
 LLAMA3 = {"model_type": "llama", "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336}
 LLAMA3 |= {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8}
 ROPE = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
@@ -39,9 +42,15 @@ def test_every_type_is_as_the_tool_writes_it(family: str, name: str) -> None:
     model = paramcalc.load(golden["config"])
     written = [kind for kind, found in golden["types"].items() if found]
     files = {kind: gguf(model, f"gguf-{kind}") for kind in written}
-    assert {kind: histogram(file) for kind, file in files.items()} == {kind: golden["types"][kind] for kind in written}
+    asked = {kind: golden["with_imatrix"].get(kind) for kind in golden["imatrix"]}  # no other file is ever written
+    assert {kind: histogram(file) for kind, file in files.items()} == {
+        kind: asked.get(kind) or golden["types"][kind] for kind in written
+    }
     assert [kind for kind, file in files.items() if "importance matrix" in str(file.notes)] == golden["imatrix"]
-    assert not files["Q4_K_M"].doubts
+    assert all("multi-token-prediction" in doubt for doubt in files["Q4_K_M"].doubts)
+    assert files["Q4_K_M"].exact or family in WITHOUT_MTP
+    guided = {kind: histogram(gguf(model, kind, imatrix=True)) for kind in GUIDED}
+    assert guided == {kind: golden["with_imatrix"].get(kind, golden["types"][kind]) for kind in GUIDED}
     for kind in set(golden["types"]) - set(written):
         with pytest.raises(paramcalc.ParamcalcError, match="cannot write this model"):
             gguf(model, f"gguf-{kind}")
@@ -92,14 +101,17 @@ PUBLISHED = {
     "IQ2_M": 2_948_285_856,
     "IQ3_M": 3_784_828_320,
     "IQ3_XS": 3_518_752_160,
+    "IQ4_NL": 4_677_993_888,
+    "IQ4_XS": 4_447_667_616,
 }
+HEADER = 7_840_928
 
 
 @pytest.mark.parametrize(("name", "size"), PUBLISHED.items())
 def test_published_files_differ_by_one_header(name: str, size: int) -> None:
-    """The tokenizer and the names of the tensors are the same in all of them."""
-    file = gguf(paramcalc.load(LLAMA31), name)
-    assert size - file.padded_bytes == 7_840_928
+    """They were made with an importance matrix; the tokenizer and the names of the tensors are the same in all."""
+    file = gguf(paramcalc.load(LLAMA31), name, imatrix=True)
+    assert size - file.padded_bytes == HEADER
 
 
 def test_parameters_are_those_of_the_model() -> None:
@@ -139,9 +151,29 @@ def test_what_was_not_compared_is_an_estimate() -> None:
     assert 0.9 < file.bytes * 8 / 8.5 / paramcalc.count(paramcalc.load({"model_type": "bert"})).parameters.total < 1.1
 
 
-def test_a_model_that_the_converter_refuses_is_an_estimate() -> None:
-    dense = {"model_type": "qwen3_moe", "mlp_only_layers": [0], "num_hidden_layers": 2}
-    assert "has no place for ffn_down" in gguf(paramcalc.load(dense), "q8_0").doubts[0]
+REFUSED = [
+    ({"model_type": "qwen3_moe", "mlp_only_layers": [0], "num_hidden_layers": 2}, "no place for ffn_down"),
+    ({"model_type": "phi", "qk_layernorm": True, "num_hidden_layers": 2}, "no place for k_norm, q_norm"),
+    ({"model_type": "cohere", "tie_word_embeddings": False, "num_hidden_layers": 2}, "no place for output"),
+    ({"model_type": "falcon", "bias": True, "num_hidden_layers": 2}, "no place for attn_qkv.bias"),
+    ({"model_type": "falcon", "multi_query": False, "num_hidden_layers": 2}, "cannot deal with multi_query: False"),
+    ({"model_type": "gpt2", "add_cross_attention": True, "n_layer": 2}, "some layer has more than one attn_"),
+]
+
+
+@pytest.mark.parametrize(("fields", "doubt"), REFUSED)
+def test_a_model_that_the_converter_refuses_is_an_estimate(fields: dict[str, object], doubt: str) -> None:
+    file = gguf(paramcalc.load(fields), "q8_0")
+    assert not file.exact
+    assert doubt in " ".join(file.doubts)
+
+
+def test_multi_token_prediction_that_is_kept_is_an_estimate() -> None:
+    fields = {"model_type": "glm4_moe", "num_hidden_layers": 3, "num_nextn_predict_layers": 1}
+    with_mtp, without = (gguf(paramcalc.load({**fields, "num_nextn_predict_layers": n}), "q4_k_m") for n in (1, 0))
+    assert "multi-token-prediction layers are in the file" in with_mtp.doubts[0]
+    assert with_mtp.bytes > without.bytes
+    assert without.exact
 
 
 def test_a_classifier_is_an_estimate() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import subprocess
 import sys
 from collections import defaultdict
@@ -42,6 +43,13 @@ class Tensor(NamedTuple):
 def use(llama_cpp: Path) -> None:
     """Put the converter of this copy of llama.cpp on the import path."""
     sys.path[:0] = [str(llama_cpp / "gguf-py"), str(llama_cpp)]
+
+
+def leave_out_mtp(yes: bool) -> None:
+    """Whether the converter is run with --no-mtp."""
+    from conversion import ModelBase
+
+    ModelBase.no_mtp = yes
 
 
 def checkpoint(model: Any) -> dict[str, torch.Tensor]:
@@ -89,6 +97,8 @@ def converted(fields: Fields, state: Mapping[str, torch.Tensor], folder: Path) -
     path = folder / "model.gguf"
     with torch.inference_mode():
         model = cls(folder, gguf.LlamaFileType.MOSTLY_F16, path, hparams=hparams, model_name="golden")
+        model = getattr(model, "impl", model)  # Mistral 3 is one of two others
+        model.set_vocab = lambda: None
         model.prepare_tensors()
         model.prepare_metadata(vocab_only=False)
     write_hollow(model.gguf_writer, path)
@@ -144,12 +154,20 @@ def write_hollow(writer: Any, path: Path) -> None:
         file.close()
 
 
-def quantized(tool: Path, path: Path, ftype: str) -> list[Tensor] | None:
+def quantized(tool: Path, path: Path, ftype: str, imatrix: Path | None = None) -> list[Tensor] | None:
     """Each tensor with the type that the tool would give it; None where it refuses."""
-    run = subprocess.run([tool, "--dry-run", path, ftype], capture_output=True, text=True, check=False)
+    command = [tool, "--dry-run", *(("--imatrix", imatrix) if imatrix else ()), path, ftype]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     found = [m for line in (run.stdout + run.stderr).splitlines() if (m := LINE.match(line))]
     tensors = [Tensor(m[1], tuple(map(int, m[2].split(","))), m[4] or m[3]) for m in found]
     return None if run.returncode else tensors
+
+
+def write_imatrix(path: Path) -> Path:
+    """An importance matrix of one entry in the old format: that there is one is all that the choice of types asks."""
+    name = b"blk.0.ffn_down.weight"
+    path.write_bytes(struct.pack(f"<ii{len(name)}siifii1s", 1, len(name), name, 1, 1, 1.0, 1, 1, b"x"))
+    return path
 
 
 def written(path: Path) -> list[Tensor]:

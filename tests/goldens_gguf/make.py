@@ -34,6 +34,8 @@ FTYPES = [
     *("Q3_K_S", "Q3_K_M", "Q3_K_L", "Q2_K", "Q2_K_S", "Q2_0", "Q1_0", "IQ4_NL", "IQ4_XS", "IQ3_M", "IQ3_S", "IQ3_XS"),
     *("IQ3_XXS", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S", "TQ2_0", "TQ1_0", "MXFP4_MOE"),
 ]
+GUIDED = ("IQ3_XXS", "IQ4_NL", "IQ4_XS", "Q4_0", "Q5_0")
+"""Those that an importance matrix changes."""
 
 
 def cases(family: str, entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -48,24 +50,35 @@ def cases(family: str, entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, A
 def golden(fields: dict[str, Any], tool: Path) -> dict[str, Any]:
     """The config, the types that need an importance matrix, and what is in a file of each type.
 
-    That is how many tensors of which type and how many bytes; where the tool refuses, null.
+    That is how many tensors of which type and how many bytes; null where the tool refuses. `with_imatrix`: the same
+    with an importance matrix, where it makes a difference.
     """
     if fields["model_type"] in hub_checkpoints.CHECKPOINTS:
         config, checkpoint = fields, hub_checkpoints.checkpoint(fields)
     else:
         config = {**fields, "architectures": [oracle.class_name(fields)]}
         checkpoint = llama_cpp.checkpoint(oracle.build(config))
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(6) as pool:
-        path = llama_cpp.converted(config, checkpoint, Path(folder))
-        found = dict(zip(FTYPES, pool.map(lambda ftype: llama_cpp.quantized(tool, path, ftype), FTYPES), strict=True))
-        if llama_cpp.is_mxfp4(config.get("quantization_config")):  # the tool would write floats, if it could
-            found = {kind: tensors for kind, tensors in found.items() if kind not in ("F32", "BF16")}
-            found["F16"] = llama_cpp.written(path)
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(6) as pool:
+        folder = Path(name)
+        path = llama_cpp.converted(config, checkpoint, folder)
+        imatrix = llama_cpp.write_imatrix(folder / "imatrix.dat")
+        found = dict(zip(FTYPES, pool.map(lambda kind: llama_cpp.quantized(tool, path, kind), FTYPES), strict=True))
+        guided = pool.map(lambda kind: llama_cpp.quantized(tool, path, kind, imatrix), GUIDED)
+        with_imatrix = {kind: tensors for kind, tensors in zip(GUIDED, guided, strict=True) if tensors != found[kind]}
+        converted = llama_cpp.written(path)
     if found["F16"] is None:
         raise RuntimeError(f"llama-quantize cannot read what the converter wrote: {config}")
-    imatrix = [ftype for ftype, tensors in found.items() if tensors and llama_cpp.needs_imatrix(tensors, ftype)]
-    types = {ftype: tensors and llama_cpp.histogram(tensors) for ftype, tensors in found.items()}
-    return {"config": config, "imatrix": imatrix, "types": types}
+    kept = any(t.type != "f32" for t in found["F32"] or ())
+    if kept or llama_cpp.histogram(converted) != llama_cpp.histogram(found["F16"]):
+        # Floats are what the converter writes; the tool would change, or keep, some of them.
+        found = {kind: tensors for kind, tensors in found.items() if kind not in ("F32", "BF16")}
+        found["F16"] = converted
+    return {
+        "config": config,
+        "imatrix": [kind for kind, tensors in found.items() if tensors and llama_cpp.needs_imatrix(tensors, kind)],
+        "with_imatrix": {kind: llama_cpp.histogram(tensors or []) for kind, tensors in with_imatrix.items()},
+        "types": {kind: tensors and llama_cpp.histogram(tensors) for kind, tensors in found.items()},
+    }
 
 
 def main() -> None:
@@ -79,6 +92,7 @@ def main() -> None:
     llama_cpp.use(args.llama_cpp)
     listed = yaml.safe_load((HERE / "cases.yaml").read_text(encoding="utf-8"))
     for family in args.families or listed:
+        llama_cpp.leave_out_mtp(listed[family].get("no_mtp", False))
         made = [
             f"{json.dumps(name)}: {body(golden(fields, args.quantize))}"
             for name, fields in cases(family, listed[family])
@@ -90,7 +104,7 @@ def main() -> None:
 def body(one: dict[str, Any]) -> str:
     """One golden as JSON: its config, and a line for each type."""
     types = ",\n".join(f"  {json.dumps(ftype)}: {json.dumps(found)}" for ftype, found in one["types"].items())
-    head = "".join(f" {json.dumps(key)}: {json.dumps(one[key])},\n" for key in ("config", "imatrix"))
+    head = "".join(f" {json.dumps(key)}: {json.dumps(one[key])},\n" for key in ("config", "imatrix", "with_imatrix"))
     return f'{{\n{head} "types": {{\n{types}}}}}'
 
 
