@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from paramcalc.compute.setting import setting
 from paramcalc.compute.trace import trace
 from paramcalc.presets import names
 from tests.conftest import Run
+from tests.test_goldens import GOLDENS, read
 
 # The example of the texts: batch 2, 5 tokens, width 32, 4 heads.
 EXAMPLE = {
@@ -129,16 +131,18 @@ def test_the_norm_of_bert_follows_the_sum_and_that_of_olmo2_comes_before_it() ->
 def test_rows_add_up_to_the_model(model: str) -> None:
     """Layers times their kind: all parameters, and all work; what comes in goes out."""
     loaded = paramcalc.load(model)
-    report, asked = trace(loaded, setting(tokens=7)), dict(tokens=7)
+    report = trace(loaded, setting(tokens=7))
 
     def total(what: str) -> int:
-        return sum((block.layers or 1) * sum(getattr(step, what) for step in block.steps) for block in report.blocks)
+        many = {"parameters": "layers", "flops": "passes"}[what]
+        return sum(
+            (getattr(block, many) or 1) * sum(getattr(step, what) for step in block.steps) for block in report.blocks
+        )
 
     counted = paramcalc.count(loaded)
     assert sum(block.layers for block in report.blocks) == sum(run.repeat for run in counted.layers)
-    if not model.startswith("albert"):  # whose layers are held once and run many times
-        assert total("parameters") == counted.parameters.total
-        assert total("flops") == paramcalc.flops(loaded, **asked).forward.total
+    assert total("parameters") == counted.parameters.total
+    assert total("flops") == paramcalc.flops(loaded, tokens=7).forward.total
     for block in layers(report):
         assert block.shape_in == block.shape_out
 
@@ -152,3 +156,13 @@ def test_the_command_in_every_format(run: Run) -> None:
     rows = list(csv.DictReader(io.StringIO(run("trace", "llama3-8b", "--tokens", "5", "--format", "csv")[1])))
     assert rows[1]["shape"] == "(1, 5, 4096)"
     assert run("trace", "llama3-8b", "--tokens", "5", "--format", "markdown")[1].startswith("| model |")
+
+
+@pytest.mark.parametrize("path", sorted(GOLDENS.glob("*/odd-1.json")), ids=lambda path: path.parent.name)
+def test_every_family_can_be_walked_through(path: Path) -> None:
+    """The steps of all layers, as often as a token passes through them, take what the model takes."""
+    model = paramcalc.load(read(path)["config"])
+    report = trace(model, setting(tokens=6, batch=2))
+
+    taken = sum((block.passes or 1) * sum(step.flops for step in block.steps) for block in report.blocks)
+    assert taken == paramcalc.flops(model, tokens=6, batch=2).forward.total

@@ -173,6 +173,11 @@ class Attention(Component):
         ):
             read = seen == SOURCE and step.name in ("k_proj", "v_proj")
             yield step._replace(shape=(BATCH, SOURCE, step.shape[-1])) if read else step
+            if self.merged and step.name == "v_proj":
+                yield Step("source_keys_values", (BATCH, SOURCE, self.kv_heads * (self.head_dim + d_v)))
+            if self.merged and step.name in ("scores", "mixing"):
+                last = SOURCE if step.name == "scores" else d_v
+                yield Step(f"source_{step.name}", (BATCH, self.heads, TOKENS, last))
 
     def label(self) -> str:
         if self.source == "cross":

@@ -92,6 +92,9 @@ class TraceBlock(Report):
     kind: str = Field(description="pattern of a layer")
     role: str = Field(description="of its stack; empty for what is no layer")
     layers: int = Field(description="how many layers are of this kind; 0 for what is no layer")
+    passes: int = Field(
+        description="how often a token passes through layers of this kind; more than there are if shared"
+    )
     shape_in: tuple[int, ...]
     shape_out: tuple[int, ...]
     steps: tuple[TraceStep, ...]

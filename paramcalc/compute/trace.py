@@ -5,6 +5,7 @@ From the component tree alone: each component states its steps, as it states its
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 # The step that a kind of cache is made by, where the component has one of this name.
 MADE_BY = {"key": "k_proj", "value": "v_proj", "latent": "kv_a_proj", "index": "k_proj", "conv": "conv1d"}
+
+
+TOWERS = ("vision", "audio")  # stacks that see images and sounds, not tokens
 
 
 class Place(NamedTuple):
@@ -100,19 +104,23 @@ def walked(tree: Component, place: Place, prefix: str = "") -> Iterator[Figures]
             alone = Block(items={part.name: component})
             role = "encoder" if prefix == "encoder." else "decoder"
             rows = list(rows_of(alone, place._replace(role=role)))
-            yield {"name": name, "kind": "", "layers": 0, "role": "", "steps": rows}
+            yield {"name": name, "kind": "", "layers": 0, "passes": 1, "role": "", "steps": rows}
 
 
 def layers(name: str, stack: Stack, place: Place) -> Iterator[Figures]:
     """One layer of each kind of a stack."""
-    if stack.role not in (*GENERATING, "encoder"):
+    if stack.role in TOWERS:
         return
+    passes: dict[int, int] = defaultdict(int)
+    for run in stack.runs:
+        passes[id(run.layer)] += int(run.repeat) * run.passes
     for names, layer, copies in stack.kinds():
         marked = list(with_adds(layer))
         yield {
             "name": f"{name.rpartition('.')[0]} {layer_name(names, copies)}".strip(),
             "kind": layer.label(),
             "layers": int(copies),
+            "passes": passes[id(layer)],
             "role": stack.role,
             "steps": list(rows_of(layer, place, marked)),
         }
@@ -232,7 +240,7 @@ def settled(blocks: list[Figures], place: Place) -> list[Figures]:
     sizes = place.sizes()
     shape = [sizes[BATCH], sizes[TOKENS]]
     for block in blocks:
-        block["shape_in"] = list(shape)
+        shape = block["shape_in"] = list(summed(block["steps"]) or shape)
         for step in block["steps"]:
             if step["add"]:
                 shape = block["shape_in"]
@@ -244,4 +252,11 @@ def settled(blocks: list[Figures], place: Place) -> list[Figures]:
     return [{key: block[key] for key in BLOCK} for block in blocks]
 
 
-BLOCK = ("name", "kind", "role", "layers", "shape_in", "shape_out", "steps")
+def summed(steps: list[Figures]) -> list[int] | None:
+    """The shape of the first output that is added to what came in, which then must have that shape too."""
+    sums = [i for i, step in enumerate(steps) if step["add"]]
+    shapes = [step["shape"] for step in steps[: sums[0]] if isinstance(step["shape"], list)] if sums else []
+    return shapes[-1] if shapes else None
+
+
+BLOCK = ("name", "kind", "role", "layers", "passes", "shape_in", "shape_out", "steps")

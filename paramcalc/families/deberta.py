@@ -29,18 +29,33 @@ def deberta(c: Config) -> Block:
     attn = mha(c, inner=positions if positions.items else None).but(k_bias=False)
     rows = if_positive(c, "max_relative_positions") or c.max_position_embeddings
     relative = Embedding(rows=2 * rows, width=d) if c.relative_attention else None
-    return deberta_encoder(c, encoder_layer(c, attn=attn), relative)
+    layer = encoder_layer(c, attn=attn)
+    if words:
+        layer = layer.but(inexact="scores of relative positions are not counted, their projections as if for tokens")
+    return deberta_encoder(c, layer, relative)
+
+
+KINDS = ("c2p", "p2c")  # the third kind that files name has no matrices
 
 
 @family("deberta-v2")
 def deberta_v2(c: Config) -> Block:
     """DeBERTa with buckets, shared position keys and a convolution beside the first layer (DebertaV2ForMaskedLM)."""
-    d, words = c.hidden_size, [] if c.share_att_key else position_words(c)
+    d, words, h = c.hidden_size, position_words(c), c.num_attention_heads
     d_h = c.attention_head_size or equal_heads(c)
-    proj = Linear(d_in=d, d_out=c.num_attention_heads * d_h, bias=True)
-    positions = block(pos_k_proj=proj if "c2p" in words else None, pos_q_proj=proj if "p2c" in words else None)
-    attn = mha(c, inner=positions if positions.items else None).but(head_dim=d_h, out_in=d)
     size = if_positive(c, "position_buckets") or if_positive(c, "max_relative_positions") or c.max_position_embeddings
+    proj = Linear(d_in=d, d_out=h * d_h, bias=True, per="never")  # of the table of positions, once for all tokens
+    own = [] if c.share_att_key else words
+    table = Product(flops=2 * 2 * size * d * h * d_h, per="call")
+    scores = Product(flops=2 * h * d_h * 2 * size, term="attention")
+    tables = KINDS if c.share_att_key and c.relative_attention else words
+    positions = block(
+        pos_k_proj=proj if "c2p" in own else None,
+        pos_q_proj=proj if "p2c" in own else None,
+        **{f"{word}_table": table for word in tables if word in KINDS},
+        **{f"{word}_scores": scores for word in words if word in KINDS},
+    )
+    attn = mha(c, inner=positions if positions.items else None).but(head_dim=d_h, out_in=d)
     relative = Embedding(rows=2 * size, width=d) if c.relative_attention else None
     normed = "layer_norm" in [word.strip() for word in c.norm_rel_ebd.lower().split("|")]
     conv = None
@@ -56,8 +71,6 @@ def deberta_encoder(
 ) -> Block:
     """Embeddings without or with absolute positions, the layers with their relative ones, BERT's or DeBERTa's head."""
     d, width = c.hidden_size, c.embedding_size or c.hidden_size
-    if position_words(c):
-        layer = layer.but(inexact="scores of relative positions are not counted, their projections as if for tokens")
     rows = None if c.position_biased_input else 0
     tables = embeddings(c, width, rows=rows, norm=False) | (projected(c, width, bias=False) if width != d else {})
     own = block(
