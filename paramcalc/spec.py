@@ -207,9 +207,18 @@ class Component(Frozen):
         """What it keeps itself, for each sequence, between one token and the next."""
         return iter(())
 
-    def cache(self) -> Iterator[Kept]:
-        """All that is kept below this component, with the copies of its layers."""
+    def all_kept(self) -> Iterator[Kept]:
+        """What it and the parts below it keep, as parts of a layer that sees one token after the other."""
         yield from self.keeps()
+        for part in self.children():
+            for kept in part.component.all_kept():
+                yield kept._replace(copies=kept.copies * part.copies)
+
+    def cache(self) -> Iterator[Kept]:
+        """What the causal stacks below this component keep, with the copies of their layers.
+
+        What is outside of them (poolers, projectors, towers) sees all of its input at once.
+        """
         for part in self.children():
             yield from part.component.cache()
 
@@ -500,22 +509,28 @@ class Mtp(Block):
 
 
 class Run(NamedTuple):
-    """`repeat` equal layers in a row; each is passed through `passes` times (1 unless layers are shared)."""
+    """`repeat` equal layers in a row; each is passed through `passes` times (1 unless layers are shared).
+
+    Every pass keeps something of its own, unless `kept` says how many do.
+    """
 
     repeat: int
     layer: Component
     passes: int = 1
+    kept: int | None = None
 
 
 class Stack(Component):
     """Layers in order, equal neighbours run-length encoded: 10,000 layers cost as much to count as one.
 
-    `role` is the stack's name in the report: decoder, encoder.
+    `role` is the stack's name in the report: decoder, encoder. `causal`: it sees one token after the other, and its
+    layers keep what they have seen; an encoder sees all of its input at once and keeps nothing.
     """
 
     role: str
     runs: tuple[Run, ...]
     first: int = 0  # number of its first layer; not 0 where it is a part of a stack
+    causal: bool = False
 
     def children(self) -> Iterator[Part]:
         start = self.first
@@ -565,12 +580,13 @@ class Stack(Component):
             start += run.repeat
 
     def cache(self) -> Iterator[Kept]:
-        """What each layer keeps, as often as it is passed through: a shared layer keeps something at every pass."""
-        if self.role not in GENERATING:
+        """What each layer keeps, as often as a pass through it keeps something."""
+        if not self.causal:
             return
         for run in self.runs:
-            for kept in run.layer.remembered("cache", run.layer.cache):
-                yield kept._replace(copies=kept.copies * int(run.repeat) * run.passes)
+            for kept in run.layer.remembered("all_kept", run.layer.all_kept):
+                passes = run.passes if run.kept is None else run.kept
+                yield kept._replace(copies=kept.copies * int(run.repeat) * passes)
 
     works = Component.by_its_parts
 
@@ -588,8 +604,6 @@ class Stack(Component):
         yield self
 
 
-# Stacks that see one token after the other; an encoder sees all of its input at once and keeps nothing.
-GENERATING = ("decoder",)
 # What the tokens of a stack are where they are not the model's own new ones.
 ROLES: Mapping[str, Mapping[Per, Per]] = {
     "encoder": {"token": "read", "pair": "read pair"},
@@ -604,14 +618,17 @@ def block(category: Category | None = None, /, **items: Component | None) -> Blo
     return Block(category=category, items={name: part for name, part in items.items() if part is not None})
 
 
-def stack(role: str, layers: Layers) -> Stack:
-    """Run-length encode layers given as a run, or one by one, or as a mixture; empty runs vanish."""
+def stack(role: str, layers: Layers, *, causal: bool | None = None) -> Stack:
+    """Run-length encode layers given as a run, or one by one, or as a mixture; empty runs vanish.
+
+    A stack is causal if its role is that of a decoder, where it does not say otherwise.
+    """
     runs: list[Run] = []
     for item, group in groupby([layers] if isinstance(layers, Run) else layers):
         times = len(list(group))
         run = item._replace(repeat=item.repeat * times) if isinstance(item, Run) else Run(times, item)
-        if runs and run.layer == runs[-1].layer and run.passes == runs[-1].passes:
+        if runs and run[1:] == runs[-1][1:]:
             runs[-1] = runs[-1]._replace(repeat=runs[-1].repeat + run.repeat)
         elif run.repeat:
             runs.append(run)
-    return Stack(role=role, runs=tuple(runs))
+    return Stack(role=role, runs=tuple(runs), causal=role == "decoder" if causal is None else causal)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         RwkvChannelMix,
         RwkvTimeMix,
     )
-    from paramcalc.components.recurrent import Mamba, Mamba2, RgLru, ShortConv
+    from paramcalc.components.recurrent import CausalConv, Mamba, Mamba2, RgLru, ShortConv
     from paramcalc.components.residual import GatedResidual, HyperConnection
     from paramcalc.components.shared import Adapters, Reused
     from paramcalc.components.sparse import CompressedAttention, Compressor, Indexer
@@ -50,7 +50,7 @@ ROOMS = {
         "RwkvChannelMix",
         "RwkvTimeMix",
     ),
-    "recurrent": ("Mamba", "Mamba2", "RgLru", "ShortConv"),
+    "recurrent": ("CausalConv", "Mamba", "Mamba2", "RgLru", "ShortConv"),
     "residual": ("GatedResidual", "HyperConnection"),
     "shared": ("Adapters", "Reused"),
     "sparse": ("CompressedAttention", "Compressor", "Indexer"),
@@ -61,6 +61,7 @@ _ROOM_OF = {name: room for room, names in ROOMS.items() for name in names}
 __all__ = [
     "Adapters",
     "Attention",
+    "CausalConv",
     "CompressedAttention",
     "Compressor",
     "Conv2d",

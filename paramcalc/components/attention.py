@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from paramcalc.components.ffn import Experts, Router, grouped
 from paramcalc.dims import Size
-from paramcalc.kept import Kept, Span
+from paramcalc.kept import Kept, Span, state
 from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Product, Split, block, by_heads, within
 from paramcalc.steps import BATCH, CONTEXT, SOURCE, TOKENS, Axis, Step, per_token
 from paramcalc.work import Limit, Per, Work
@@ -66,6 +66,24 @@ def by_heads_alike(heads: Size, kv_heads: Size, head_dim: Size) -> dict[str, int
     return {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
 
 
+def reach(window: int | None) -> tuple[Span, int]:
+    """How far back a layer sees: the last `window` tokens, or all of them."""
+    return ("tokens", 1) if window is None else ("window", window)
+
+
+def entries_of_source(tokens: int | None) -> tuple[Span, int]:
+    """As many entries as an encoder's output has: what it reads decides, or it always makes so many."""
+    return ("source", 1) if tokens is None else ("always", tokens)
+
+
+def keys_and_values(
+    keys: int, values: int, *, span: Span = "tokens", size: int = 1, shares: int | None = None
+) -> Iterator[Kept]:
+    """Keys and values of so many channels in all heads, which `shares` devices can divide."""
+    yield Kept("key", keys, span, size, shares)
+    yield Kept("value", values, span, size, shares)
+
+
 class Attention(Component):
     """Multi-head, grouped-query or multi-query attention: h query heads and g key/value heads of d_h channels.
 
@@ -102,6 +120,11 @@ class Attention(Component):
     indexer: Component | None = None
     maps: Size = 1  # how often scores and mixing are done, each time for a part of the values (DiffLlama)
     merged: bool = False  # one softmax over its own keys and those of the source, by the same matrices (T5Gemma 2)
+    source_tokens: Size | None = None  # entries of the encoder's output where they are always as many (Whisper)
+    keeps_inputs: bool = False  # hidden states, from which keys and values are made again (XLNet, Reformer)
+    cache_note: str = ""  # what an implementation keeps instead
+    cache_doubt: str = ""  # why what is said to be kept may not be
+    prefix: Size = 0  # learned tokens before every sequence, which are kept beside it (CPM-Ant, Hymba)
     joined: bool = False  # no output projection of its own: another mixer's takes the heads' outputs too (Hymba)
 
     def parts(self) -> Mapping[str, Component]:
@@ -142,16 +165,22 @@ class Attention(Component):
 
     def keeps(self) -> Iterator[Kept]:
         """Keys and values of each token; nothing where an earlier layer's are used."""
+        for kept in self._keeps():
+            yield kept._replace(note=self.cache_note, doubt=self.cache_doubt)
+
+    def _keeps(self) -> Iterator[Kept]:
         if self.keys == "borrowed":
             return
-        span: Span = "tokens" if self.window is None else "window"
-        for what, channels in (("key", self.head_dim), ("value", self.value_dim or self.head_dim)):
-            kept = Kept(what, self.kv_heads * channels, shares=self.kv_heads)  # type: ignore[arg-type]
-            yield (
-                kept._replace(span="source")
-                if self.source == "cross"
-                else kept._replace(span=span, size=self.window or 1)
-            )
+        if self.keeps_inputs:
+            yield Kept("key", self.width)
+            return
+        keys, values = self.kv_heads * self.head_dim, self.kv_heads * (self.value_dim or self.head_dim)
+        spans = [] if self.source == "cross" else [reach(self.window)]
+        spans += [entries_of_source(self.source_tokens)] if self.source == "cross" or self.merged else []
+        for span, size in spans:
+            yield from keys_and_values(keys, values, span=span, size=size, shares=self.kv_heads)
+        if self.prefix:
+            yield from keys_and_values(keys, values, span="always", size=self.prefix, shares=self.kv_heads)
 
     def works(self) -> Iterator[Work]:
         """Scores of d_h and mixing of d_v channels for every query head, whoever's keys and values they are."""
@@ -196,6 +225,7 @@ class HashedAttention(Component):
     width: Size
     heads: Size
     head_dim: Size
+    hashes: Size = 1  # rounds of hashing, each with a bucket for every head
 
     def parts(self) -> Mapping[str, Component]:
         d, q = self.width, self.heads * self.head_dim
@@ -216,6 +246,11 @@ class HashedAttention(Component):
     def steps(self) -> Iterator[Step]:
         h, d_h = self.heads, self.head_dim
         yield from heads_apart(self.parts(), heads=h, kv_heads=h, keys=d_h, values=d_h)
+
+    def keeps(self) -> Iterator[Kept]:
+        """The hidden state of each token, from which keys and values are made again, and its buckets."""
+        yield Kept("key", self.width)
+        yield Kept("index", self.heads * self.hashes, dtype="int64")
 
     def label(self) -> str:
         return "hashed attention"
@@ -250,6 +285,10 @@ class GroupedAttention(Component):
     def steps(self) -> Iterator[Step]:
         h, share = self.heads, self.width // self.heads
         yield from heads_apart(self.parts(), heads=h, kv_heads=h, keys=share, values=share)
+
+    def keeps(self) -> Iterator[Kept]:
+        """Nothing: only encoders have it."""
+        return iter(())
 
     def label(self) -> str:
         return "attention"
@@ -289,6 +328,11 @@ class ExpertAttention(Component):
     def works(self) -> Iterator[Work]:
         """Scores and mixing of the g heads of each expert that a token uses."""
         yield from products(self.top_k * self.kv_heads, keys=self.head_dim, values=self.head_dim)
+
+    def keeps(self) -> Iterator[Kept]:
+        """Keys and values of each token, which all experts share."""
+        kv = self.kv_heads * self.head_dim
+        yield from keys_and_values(kv, kv, shares=self.kv_heads)
 
     def label(self) -> str:
         return f"attention ({self.experts} experts, {self.top_k} active)"
@@ -338,6 +382,14 @@ class ConvolvedAttention(Component):
     def steps(self) -> Iterator[Step]:
         h, g, d_h = self.heads, self.kv_heads, self.head_dim
         yield from heads_apart(self.parts(), heads=h, kv_heads=g, keys=d_h, values=d_h)
+
+    def keeps(self) -> Iterator[Kept]:
+        """Keys and values of each token, the inputs of both convolutions and the last token's late values."""
+        kv, (span, size) = self.kv_heads * self.head_dim, reach(self.window)
+        yield from keys_and_values(kv, kv, span=span, size=size, shares=self.kv_heads)
+        columns = self.kernels[0] + self.kernels[1] - 2
+        yield state(self.heads * self.head_dim + kv)._replace(size=columns)
+        yield state(kv // 2)
 
     def label(self) -> str:
         return "attention" if self.window is None else "sliding attention"
@@ -408,6 +460,14 @@ class LatentAttention(Component):
     def steps(self) -> Iterator[Step]:
         h, keys = self.heads, self.query_dim or self.nope_dim + self.rope_dim
         yield from heads_apart(self.parts(), heads=h, kv_heads=h, keys=keys, values=self.value_dim)
+
+    def keeps(self) -> Iterator[Kept]:
+        """The latent and the rotary key of each token, or the keys and values that all heads make of them."""
+        span, size = reach(self.window)
+        yield Kept("latent", self.kv_rank + self.rope_dim, span, size, form="latent")
+        keys, values = self.heads * (self.nope_dim + self.rope_dim), self.heads * self.value_dim
+        for kept in keys_and_values(keys, values, span=span, size=size, shares=self.heads):
+            yield kept._replace(form="expanded")
 
     def label(self) -> str:
         return "attention" if self.window is None else "sliding attention"

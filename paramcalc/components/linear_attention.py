@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
+from paramcalc.kept import FLOAT32, Kept, conv, state
 from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Split, by_heads
 from paramcalc.work import Work
 
@@ -77,6 +78,11 @@ class GatedDeltaNet(Component):
         """The delta rule of each value head, which shares its key head with others."""
         yield from delta_rule(self.value_heads, self.key_dim, self.value_dim)
 
+    def keeps(self) -> Iterator[Kept]:
+        """A matrix for each value head, and the inputs of the convolution."""
+        yield state(self.value_heads * self.key_dim * self.value_dim, shares=self.value_heads, dtype=FLOAT32)
+        yield conv(2 * self.key_heads * self.key_dim + self.value_heads * self.value_dim, self.kernel)
+
     def label(self) -> str:
         return "gated deltanet"
 
@@ -131,6 +137,12 @@ class KimiDeltaAttention(Component):
         """The delta rule of each head."""
         yield from delta_rule(self.heads, self.head_dim, self.head_dim)
 
+    def keeps(self) -> Iterator[Kept]:
+        """A matrix for each head, and the inputs of the convolutions."""
+        inner = self.heads * self.head_dim
+        yield state(inner * self.head_dim, shares=self.heads, dtype=FLOAT32)
+        yield conv(3 * inner, self.kernel)
+
     def label(self) -> str:
         return "kimi delta attention"
 
@@ -175,6 +187,10 @@ class LightningAttention(Component):
         h, d_h = self.heads, self.head_dim
         yield Work("scores", 4 * h * d_h, "recurrence", "block pair", size=self.block_size or UNSAVED_BLOCK)
         yield Work("state", 4 * h * d_h * d_h, "recurrence")
+
+    def keeps(self) -> Iterator[Kept]:
+        """A matrix for each head."""
+        yield state(self.heads * self.head_dim * self.head_dim, shares=self.heads)
 
     def label(self) -> str:
         return "lightning attention"
@@ -226,6 +242,12 @@ class Mlstm(Component):
         yield Work("chunks", 2 * c * c * (keys + values) + c * token, "recurrence", "whole chunk", size=c)
         yield Work("rest", token, "recurrence", "rest", size=c)
 
+    def keeps(self) -> Iterator[Kept]:
+        """A matrix, a normaliser and a maximum for each head."""
+        keys = self.qk_width // self.heads
+        each = keys * (self.value_width // self.heads) + keys + 1
+        yield state(self.heads * each, shares=self.heads)
+
     def label(self) -> str:
         return "mlstm"
 
@@ -263,6 +285,11 @@ class RwkvTimeMix(Component):
 
     works = Component.by_its_parts  # the average is elementwise
 
+    def keeps(self) -> Iterator[Kept]:
+        """Numerator, denominator and maximum of the average for each channel, and the last token's input."""
+        yield state(3 * self.inner, dtype=FLOAT32)
+        yield state(self.width)
+
     def label(self) -> str:
         return "rwkv"
 
@@ -292,6 +319,10 @@ class RwkvChannelMix(Component):
         return {"d_model": self.width, "d_ff": self.hidden}
 
     works = Component.by_its_parts
+
+    def keeps(self) -> Iterator[Kept]:
+        """The last token's input."""
+        yield state(self.width)
 
     def label(self) -> str:
         return "ffn"

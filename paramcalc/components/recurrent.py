@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
-from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Split, by_heads
+from paramcalc.kept import FLOAT32, Kept, conv, state
+from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Split, Weight, by_heads
+from paramcalc.steps import Step
 from paramcalc.work import Work
 
 
@@ -50,6 +52,11 @@ class Mamba(Component):
     def works(self) -> Iterator[Work]:
         """C times the state for each channel; that the state forgets and takes in is elementwise."""
         yield Work("scan", 2 * self.inner * self.state, "recurrence")
+
+    def keeps(self) -> Iterator[Kept]:
+        """The state of each inner channel, and the inputs of the convolution."""
+        yield state(self.inner * self.state, shares=self.inner, dtype=FLOAT32)
+        yield conv(self.inner, self.kernel, shares=self.inner)
 
     def label(self) -> str:
         return "mamba"
@@ -111,6 +118,11 @@ class Mamba2(Component):
         yield Work("between_chunks", 2 * h * p * n, "recurrence", "chunk pair", size=c)
         yield Work("step", 2 * h * p * n, "recurrence", "step")
 
+    def keeps(self) -> Iterator[Kept]:
+        """The state of each head, and the inputs of the convolution."""
+        yield state(self.heads * self.head_dim * self.state, shares=self.heads, dtype=FLOAT32)
+        yield conv(self.inner + 2 * self.groups * self.state, self.kernel)
+
     def label(self) -> str:
         return "mamba2"
 
@@ -153,8 +165,48 @@ class RgLru(Component):
 
     works = Component.by_its_parts  # the recurrence is elementwise
 
+    def keeps(self) -> Iterator[Kept]:
+        """The state of each channel, and the inputs of the convolution but for the newest (the reference's way too)."""
+        yield state(self.inner, shares=self.inner, dtype=FLOAT32)
+        yield state(self.inner, shares=self.inner)._replace(size=self.kernel - 1)
+
     def label(self) -> str:
         return "rg-lru"
+
+
+class CausalConv(Conv1d):
+    """A short depthwise convolution over time within a layer, perhaps with taps made for each token (Inkling).
+
+    Shapes: (channels, 1, kernel), or where `taps` makes some for each token, static ones (kernel, channels) beside
+    them. The state is the last inputs, in `dtype`. InklingShortConvolution, Inkling2DynamicShortConvolution.
+    """
+
+    category: Category | None = "recurrent"
+    bias: bool = False
+    dilation: Size = 1
+    taps: Component | None = None
+    dtype: str | None = None
+
+    def parts(self) -> Mapping[str, Component]:
+        if self.taps is None:
+            return {}
+        return {"static": Param(shape=(self.kernel, self.channels)), "weights": self.taps}
+
+    def tensors(self) -> Iterator[Weight]:
+        return super().tensors() if self.taps is None else iter(())
+
+    def works(self) -> Iterator[Work]:
+        return super().works() if self.taps is None else iter(())
+
+    def steps(self) -> Iterator[Step]:
+        return super().steps() if self.taps is None else Component.steps(self)
+
+    def keeps(self) -> Iterator[Kept]:
+        """The last inputs; with gaps between the taps, all that are inside its reach but for the newest."""
+        if self.dilation == 1:
+            yield conv(self.channels, self.kernel)._replace(dtype=self.dtype)
+        else:
+            yield state(self.channels, dtype=self.dtype)._replace(size=(self.kernel - 1) * self.dilation)
 
 
 class ShortConv(Component):
@@ -181,6 +233,10 @@ class ShortConv(Component):
         return {"d_model": self.width}
 
     works = Component.by_its_parts
+
+    def keeps(self) -> Iterator[Kept]:
+        """The inputs of the convolution."""
+        yield conv(self.width, self.kernel, shares=self.width)
 
     def label(self) -> str:
         return "short conv"

@@ -28,8 +28,8 @@ class Reused(Component):
             path = weight.name.removesuffix(".weight")
             yield Tie(f"{prefix}{path}", f"{self.owner}.{path}", weight.category)
 
-    def cache(self) -> Iterator[Kept]:
-        return self.part.cache()
+    def all_kept(self) -> Iterator[Kept]:
+        return self.part.all_kept()
 
     def works(self) -> Iterator[Work]:
         """What the part does, though its weights are another's."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from paramcalc.dims import Size, named
+from paramcalc.kept import FLOAT32, Kept
 from paramcalc.spec import Category, Component, Linear, Norm, Param, Split, by_heads
 from paramcalc.work import Work
 
@@ -34,6 +35,14 @@ class Compressor(Component):
 
     works = Component.by_its_parts
 
+    def keeps(self) -> Iterator[Kept]:
+        """A merged key for each `rate` tokens, the keys and gates that wait, and those of the overlap."""
+        yield Kept("key", self.head_dim, "stride", self.rate)
+        yield Kept("state", 2 * self.overlap * self.head_dim, "buffer", self.rate - 1)
+        if self.overlap > 1:
+            yield Kept("state", self.head_dim, "always", self.rate)
+            yield Kept("state", self.head_dim, "always", self.rate, dtype=FLOAT32)  # gates, with their positions
+
 
 class Indexer(Component):
     """Scores past tokens with a few small heads that share one key; attention looks at the best of them only.
@@ -52,6 +61,7 @@ class Indexer(Component):
     q_norm: Norm | None = None
     k_norm: Norm | None = None
     compressor: Component | None = None  # in place of the key projection
+    key_dtype: str | None = None  # where the reference keeps keys in a dtype of their own (dots3: float32)
 
     def parts(self) -> Mapping[str, Component]:
         parts: dict[str, Component | None] = {
@@ -73,6 +83,11 @@ class Indexer(Component):
         yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair", inexact=why)
         if self.weighted:
             yield Work("weighing", 2 * self.heads, "attention", "pair")
+
+    def keeps(self) -> Iterator[Kept]:
+        """One key for each token; a compressor keeps its own."""
+        if self.compressor is None:
+            yield Kept("index", self.head_dim, dtype=self.key_dtype)
 
 
 class CompressedAttention(Component):
@@ -126,6 +141,15 @@ class CompressedAttention(Component):
             if isinstance(self.compressor, Compressor):
                 rate = self.compressor.rate
                 yield Work(f"compressed_{name}", flops, "attention", "pair", limit="stride", size=rate)
+
+    def keeps(self) -> Iterator[Kept]:
+        """The key, which is the value too, of each token inside the window: kept twice where nothing is compressed.
+
+        (transformers, whose cache of windows has keys and values; engines keep it once.)
+        """
+        yield Kept("key", self.head_dim, "window", self.window)
+        if self.compressor is None:
+            yield Kept("value", self.head_dim, "window", self.window)
 
     def label(self) -> str:
         return "sliding attention" if self.compressor is None else "compressed attention"

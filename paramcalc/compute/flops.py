@@ -14,7 +14,7 @@ from paramcalc.compute.setting import Setting, setting
 from paramcalc.count import Figures, describe
 from paramcalc.errors import ParamcalcError
 from paramcalc.model import Model
-from paramcalc.spec import CATEGORIES, GENERATING, Component
+from paramcalc.spec import CATEGORIES, Component
 from paramcalc.version import SCHEMA_VERSION, __version__
 from paramcalc.work import TERMS, Work
 
@@ -118,7 +118,7 @@ def text_part(tree: Component) -> Component:
 def fitted(tree: Component, asked: Setting) -> Setting:
     """The setting for this model: without a decoder, the encoder reads the tokens themselves, and has no past."""
     roles = {stack.role for stack in text_part(tree).stacks()}
-    if roles & set(GENERATING) or "encoder" not in roles:
+    if "decoder" in roles or "encoder" not in roles:
         return asked
     if asked.past:
         raise ParamcalcError(

@@ -11,6 +11,11 @@ from paramcalc.families.registry import family
 from paramcalc.families.skeletons import pre_norm, rms
 from paramcalc.spec import Block, Embedding, Linear, Run, block, stack
 
+PATCHES = (
+    "how many patches a text falls into is not known; the cache is that of a patch for every byte, and without the "
+)
+PATCHES += "keys and values that pass between bytes and patches"
+
 
 @family("blt")
 def blt(c: Config) -> Block:
@@ -43,7 +48,7 @@ def blt_layer(part: Config) -> Block:
     """Llama's layer; an unstated FFN is 8 d / 3 wide, rounded down."""
     d = part.hidden_size
     hidden = part.intermediate_size or named("d_ff", 8 * d // 3, origin="8 d / 3, rounded down")
-    layer: Block = pre_norm(rms(part), gqa(part), glu(part, hidden))
+    layer: Block = pre_norm(rms(part), gqa(part).but(cache_doubt=PATCHES), glu(part, hidden))
     return layer.but(inexact="every byte is counted as a patch of its own")
 
 
@@ -62,7 +67,7 @@ def blt_local(part: Config, role: str, *, joined_from: int) -> Block:
     times = part.num_hidden_layers if part.cross_attn_all_layers else 1
     return block(
         patch_proj=Linear(d_in=joined_from, d_out=d * part.cross_attn_k, category="other"),
-        layers=stack(role, Run(part.num_hidden_layers, blt_layer(part))),
+        layers=stack(role, Run(part.num_hidden_layers, blt_layer(part)), causal=True),
         cross=block(**{str(i): cross for i in range(times)}),
     )
 

@@ -13,6 +13,7 @@ from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, mlp_words, per_layer_overrides
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder
+from paramcalc.kept import FLOAT32
 from paramcalc.spec import Block
 
 SWA = dict(num_attention_heads=64, q_lora_rank=1024, kv_lora_rank=1024, qk_nope_head_dim=192) | dict(
@@ -70,5 +71,5 @@ def dots3_attention(c: Config, *, word: str, **sizes: Any) -> LatentAttention:
         window=c.sliding_window if word == SLIDING else None,
         rope_norm=True,
         inner=head_gate(c.hidden_size, sizes["num_attention_heads"]),
-        indexer=lightning(c, sizes["q_lora_rank"]) if word == INDEXED else None,
+        indexer=lightning(c, sizes["q_lora_rank"]).but(key_dtype=FLOAT32) if word == INDEXED else None,
     )

@@ -56,4 +56,6 @@ def encoder(
 ) -> Block:
     """Embeddings, layers (one for all, or a list), whatever comes `after` them, and heads."""
     equal = Run(c.num_hidden_layers, layers) if isinstance(layers, Component) else layers
-    return block(**before, layers=stack("encoder", equal), **after, **heads)
+    # A class that can be made a decoder declares the field; those with other heads than these see all at once.
+    causal = getattr(c, "is_decoder", False) and c.head in ("lm", "none")
+    return block(**before, layers=stack("encoder", equal, causal=causal), **after, **heads)

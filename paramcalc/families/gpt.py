@@ -10,6 +10,9 @@ from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, positions, pre_norm
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
 
+REPEATED = "transformers' Falcon keeps a copy of each key and value head for every query head that shares it"
+UNFORGETTING = "transformers' GPT-Neo keeps all tokens of local layers too (kv_policy=uniform)"
+
 
 def gpt2_like(c: Config, attn: Component) -> Block:
     """Pre-norm attention, perhaps cross attention, FFN; biases everywhere; learned positions."""
@@ -39,7 +42,10 @@ def gpt_bigcode(c: Config) -> Block:
 def gpt_neo(c: Config) -> Block:
     """GPT-2 without biases on q, k and v; global and local attention in turn (GPTNeoForCausalLM)."""
     whole = mha(c, qkv_bias=False)
-    attn, before = {"global": whole, "local": whole.but(window=c.window_size)}, {"positions": positions(c)}
+    attn, before = (
+        {"global": whole, "local": whole.but(window=c.window_size, cache_note=UNFORGETTING)},
+        {"positions": positions(c)},
+    )
     return decoder(c, attn, mlp(c, c.intermediate_size), gpt_neo_kinds(c), norm=layer_norm(c), before=before)
 
 
@@ -121,7 +127,7 @@ def falcon(c: Config) -> Block:
     beside = c.num_ln_in_parallel_attn or (2 if grouped else 1)
     layer = block(
         input_norm=norm,
-        attn=mha(c, bias=bias, kv=kv),
+        attn=mha(c, bias=bias, kv=kv).but(cache_note=REPEATED if grouped else ""),
         ffn_norm=norm if beside == 2 or not c.parallel_attn else None,
         ffn=mlp(c, c.ffn_hidden_size, bias=bias),
     ).but(adds="together" if grouped or c.parallel_attn else "each")

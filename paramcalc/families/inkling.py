@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.components import Attention, Mlp
+from paramcalc.components import Attention, CausalConv, Mlp
 from paramcalc.config import Config, Reading
 from paramcalc.families.attentions import head_gate
 from paramcalc.families.feedforward import moe
@@ -12,7 +12,8 @@ from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import DENSE, SPARSE, every, mlp_words
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, rms
-from paramcalc.spec import Block, Component, Conv1d, Linear, Norm, Param, Run, block
+from paramcalc.kept import FLOAT32
+from paramcalc.spec import Block, Component, Linear, Norm, Param, Run, block
 
 FULL, SLIDING = "hybrid", "hybrid_sliding"
 
@@ -34,11 +35,10 @@ def heads(c: Config, word: str) -> dict[str, Any]:
     )
 
 
-def conv(c: Config, channels: int) -> Conv1d:
-    """A short depthwise convolution over time."""
-    return Conv1d(
-        channels=channels, kernel=c.sconv_kernel_size, bias=False, spare=c.sconv_kernel_size - 1, category="recurrent"
-    )
+def conv(c: Config, channels: int) -> CausalConv:
+    """A short depthwise convolution over time, computed in float32."""
+    taps = c.sconv_kernel_size
+    return CausalConv(channels=channels, kernel=taps, spare=taps - 1, dtype=FLOAT32)
 
 
 def kv_conv(c: Config, word: str, *, dynamic: bool = False) -> Block:
@@ -47,7 +47,9 @@ def kv_conv(c: Config, word: str, *, dynamic: bool = False) -> Block:
     g, channels = sizes["kv_heads"], sizes["kv_heads"] * sizes["head_dim"]
     mixed: Component = conv(c, channels)
     if dynamic:
-        mixed = block(static=Param(shape=(taps, channels)), weights=Linear(d_in=c.hidden_size, d_out=g * taps))
+        mixed = CausalConv(
+            channels=channels, kernel=taps, taps=Linear(d_in=c.hidden_size, d_out=g * taps), dtype=FLOAT32
+        )
     return block("recurrent", k=mixed, v=mixed)
 
 

@@ -42,7 +42,7 @@ def hrm_text(c: Config) -> Block:
     layer = pre_norm(norm, attn, glu(c, bias=c.mlp_bias))
     # Stated, num_hidden_layers counts every pass through every layer; unstated, it is the depth of one stack.
     depth = c.num_layers_per_stack or c.num_hidden_layers
-    slow = stack("slow decoder", Run(depth, layer, passes=c.H_cycles))
+    slow = stack("slow decoder", Run(depth, layer, passes=c.H_cycles), causal=True)
     return causal_lm(
         c,
         Run(depth, layer, passes=c.H_cycles * c.L_cycles),
@@ -62,14 +62,15 @@ def dory(c: Config) -> Block:
     depth, first, last = (n // halves for n in (c.num_hidden_layers, c.n_input_layers, c.n_output_layers))
     layers = {FULL: dory_layer(c, None), SLIDING: dory_layer(c, c.sliding_window)}
     kinds = words[::halves] or every(4, FULL, otherwise=SLIDING, layers=depth)
-    loops = range(first, depth - last)
+    loops, times = range(first, depth - last), c.n_recurrent_loops
+    kept = 1 if c.recurrent_kv_cache_mode == "last_loop" else None
     head = decoder_head(c, c.hidden_size)
     scale = Param(shape=(c.vocab_size,), category="head") if "lm_head" in head else None
     return block(
         embed_tokens=Embedding(rows=c.vocab_size, width=c.hidden_size),
         layers=stack(
             "decoder",
-            [Run(1, layers[word], passes=c.n_recurrent_loops if i in loops else 1) for i, word in enumerate(kinds)],
+            [Run(1, layers[word], times, kept) if i in loops else Run(1, layers[word]) for i, word in enumerate(kinds)],
         ),
         **head,
         logit_scale=scale,

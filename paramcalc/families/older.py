@@ -10,6 +10,8 @@ from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, positions, pre_norm, rms
 from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Product, Run, block, stack
 
+UNCACHED = "OpenAIGPTLMHeadModel has no cache and computes all keys and values again for each token"
+
 # -- GPT's kin ---------------------------------------------------------------------------------------------------
 
 
@@ -21,7 +23,9 @@ def post_norm(c: Config, hidden: int | None) -> Block:
 @family("openai-gpt")
 def openai_gpt(c: Config) -> Block:
     """The first GPT: post-norm, learned positions, no final norm (OpenAIGPTLMHeadModel)."""
-    return causal_lm(c, Run(c.num_hidden_layers, post_norm(c, None)), norm=None, before={"positions": positions(c)})
+    items = post_norm(c, None).items
+    layer = block(**{**items, "attn": items["attn"].but(cache_note=UNCACHED)})
+    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=None, before={"positions": positions(c)})
 
 
 @family("ctrl")
@@ -67,12 +71,16 @@ def cpmant(c: Config) -> Block:
     """Gated FFNs, soft prompts in the embedding, position biases by segment for all layers (CpmAntForCausalLM)."""
     d, h, segments, norm = c.hidden_size, c.num_attention_heads, c.segment_types, rms(c)
     buckets = segments * segments + c.position_bias_num_buckets
-    layer = pre_norm(norm, sized(d, h, c.dim_head), glu(c, c.dim_ff))
+    layer = pre_norm(norm, sized(d, h, c.dim_head, prefix=c.prompt_length), glu(c, c.dim_ff))
     return block(
         segments=Embedding(rows=segments, width=d),
         embed_tokens=Embedding(rows=c.vocab_size + c.prompt_types * c.prompt_length, width=d),
         position_bias=Param(shape=(buckets, h), category="attention"),
-        layers=stack("encoder", Run(c.num_hidden_layers, layer.but(inexact="soft prompts are not counted as tokens"))),
+        layers=stack(
+            "encoder",
+            Run(c.num_hidden_layers, layer.but(inexact="soft prompts are not counted as tokens")),
+            causal=True,
+        ),
         norm=norm,
         **decoder_head(c, d),
     )
@@ -145,7 +153,7 @@ def xlnet(c: Config) -> Block:
         content_bias=bias,
         segments=Param(shape=(2, h, d_h)),
     )
-    attn = sized(d, h, d_h, inner=relative)
+    attn = sized(d, h, d_h, inner=relative, keeps_inputs=True)
     layer = block(attn=attn, attn_norm=layer_norm(c), ffn=mlp(c, c.d_inner), ffn_norm=layer_norm(c))
     return block(
         embed_tokens=Embedding(rows=c.vocab_size, width=d),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
-from paramcalc.components import GatedResidual
+from paramcalc.components import CausalConv, GatedResidual
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.attentions import head_gate, normed
@@ -15,7 +15,7 @@ from paramcalc.families.mixers import delta_net
 from paramcalc.families.patterns import FULL, LINEAR, every
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm
-from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, block
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block
 
 MOST_TABLES = 1000  # finding a prime number for each takes a moment
 
@@ -71,7 +71,7 @@ def ngram_layer(c: Config, rows: int, *, width: int, heads: int) -> Block:
         key_norm=Norm(width=wide),
         query_norm=Norm(width=wide),
         conv_norm=Norm(width=wide),
-        conv1d=Conv1d(channels=wide, kernel=c.ple_conv_kernel_size, bias=False),
+        conv1d=CausalConv(channels=wide, kernel=c.ple_conv_kernel_size, dilation=c.ngram_size),
     )
 
 

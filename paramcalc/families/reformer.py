@@ -18,13 +18,13 @@ def reformer(c: Config) -> Block:
     c.require(c.is_decoder or c.head != "lm", "is_decoder must be true", "a causal head needs a causal model")
     d, words = c.hidden_size, reformer_words(c)
     h, d_h = c.num_attention_heads, c.attention_head_size
-    local = sized(d, h, d_h)
-    kinds: dict[str, Component] = {"local": local, "lsh": HashedAttention(width=d, heads=h, head_dim=d_h)}
+    hashed = HashedAttention(width=d, heads=h, head_dim=d_h, hashes=c.num_hashes)
+    kinds: dict[str, Component] = {"local": sized(d, h, d_h, keeps_inputs=True), "lsh": hashed}
     layers = [pre_norm(layer_norm(c), kinds[word], mlp(c, c.feed_forward_size)) for word in words]
     return block(
         embed_tokens=Embedding(rows=c.vocab_size, width=d),
         positions=axial_positions(c) if c.axial_pos_embds else positions(c),
-        layers=stack("decoder", layers),
+        layers=stack("decoder", layers, causal=c.is_decoder),
         norm=Norm(width=2 * d, bias=True),  # over both streams of the reversible layers
         **reformer_head(c),
     )

@@ -26,9 +26,15 @@ def whisper(c: Config) -> Block:
         raise unknown_head(c)
     return block(
         encoder=None if c.head == "lm" else spectrogram_encoder(c, WHISPER),
-        decoder=side(c, "decoder", WHISPER, owner=None, positions=c.max_target_positions),
+        decoder=side(c, "decoder", WHISPER, layers=listener(c), owner=None, positions=c.max_target_positions),
         lm_head=None if c.head == "none" else lm_head(c, c.hidden_size, owner="decoder.embed_tokens"),
     )
+
+
+def listener(c: Config) -> Block:
+    """A decoder's layer, which attends to as many frames whatever is said: sound is cut or padded to 30 seconds."""
+    one = layer(c, "decoder", WHISPER)
+    return block(**{**one.items, "cross_attn": one.items["cross_attn"].but(source_tokens=c.max_source_positions)})
 
 
 def audio_head(c: Config) -> dict[str, Component]:

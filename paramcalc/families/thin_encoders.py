@@ -74,7 +74,7 @@ def funnel(c: Config) -> Block:
     return block(
         **embeddings(c, c.hidden_size, rows=0, types=False),
         layers=stack("encoder", runs),
-        decoder=None if base else stack("decoder", Run(c.num_decoder_layers, layer)),
+        decoder=None if base else stack("decoder", Run(c.num_decoder_layers, layer), causal=False),
         **heads,
     )
 

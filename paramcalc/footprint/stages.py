@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from paramcalc.errors import ParamcalcError
-from paramcalc.spec import GENERATING, Block, Component, Run, Stack
+from paramcalc.spec import Block, Component, Run, Stack
 
 
 class Stage(NamedTuple):
@@ -36,7 +36,7 @@ def stages(tree: Component, count: int) -> list[Stage]:
     found = list(tree.stacks())
     if not found:
         return [Stage(tree, 0, 0)]
-    main = max(found, key=lambda stack: (stack.role in GENERATING, depth(stack)))
+    main = max(found, key=lambda stack: (stack.causal, depth(stack)))
     if count == 1:
         return [Stage(tree, 0, depth(main))]
     _check(main, count)

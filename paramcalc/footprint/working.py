@@ -26,7 +26,7 @@ from paramcalc.dtypes import Dtype, dtype
 from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.footprint.sharding import WHOLE, Shares
 from paramcalc.model import Model
-from paramcalc.spec import GENERATING, Component, Weight
+from paramcalc.spec import Component, Weight
 
 SOFTMAX = dtype("float32")
 
@@ -49,7 +49,7 @@ class Shape(NamedTuple):
 def shape(model: Model, shares: Shares = WHOLE) -> Shape:
     """The shape of a model's, or of a stage's, work on one device."""
     stacks = list(model.tree.stacks())
-    generating = [stack for stack in stacks if stack.role in GENERATING]
+    generating = [stack for stack in stacks if stack.causal]
     layers = [layer for stack in generating or stacks for _, layer, _ in stack.kinds()]
     return Shape(
         max((widest_part(layer, shares) for layer in layers), key=_total, default=()),
