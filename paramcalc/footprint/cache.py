@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from paramcalc.dtypes import Dtype, dtype
 from paramcalc.footprint.assumptions import Assumptions
-from paramcalc.kept import STATES, Kept
+from paramcalc.footprint.cache_dtypes import Entries
+from paramcalc.kept import GROWING, STATES, Kept
 from paramcalc.model import Model
 
 
@@ -25,27 +25,6 @@ def kept(model: Model, assumed: Assumptions) -> Iterator[Kept]:
             yield one
 
 
-class Entries:
-    """How many bytes an entry takes: keys, values and states each in their dtype."""
-
-    def __init__(self, model: Model, assumed: Assumptions) -> None:
-        cache = assumed.kv_cache_dtype or model.dtype
-        self.key: Dtype = dtype(cache)
-        self.value: Dtype = dtype(assumed.v_cache_dtype or cache)
-        self.stated = assumed.state_dtype
-        self.activation = model.dtype
-
-    def format(self, one: Kept) -> Dtype:
-        """The dtype in which it is kept."""
-        if one.what in STATES:
-            return dtype(self.stated or one.dtype or self.activation)
-        return self.value if one.what == "value" else self.key
-
-    def bytes(self, one: Kept) -> int:
-        """Bytes of one entry of it in all layers."""
-        return self.format(one).bytes(int(one.elements)) * one.copies
-
-
 def figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
     """`kv_cache` and `state` of the report."""
     entries, found = Entries(model, assumed), list(kept(model, assumed))
@@ -55,7 +34,7 @@ def figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
         source = assumed.source or assumed.context
         return sum(entries.bytes(one) * int(one.entries(assumed.context, source=source)) for one in these)
 
-    growing = [one for one in caches if one.span in ("tokens", "window", "chunk")]
+    growing = [one for one in caches if one.span in GROWING]
     return {
         "kv_cache": {
             "bytes": assumed.batch * total(caches),
@@ -80,3 +59,43 @@ def _by_size(caches: list[Kept], spans: tuple[str, ...], measure: Callable[[Kept
         if one.span in spans:
             sizes[int(one.size)] += measure(one)
     return [{"tokens": size, "bytes_per_entry": found} for size, found in sorted(sizes.items())]
+
+
+# -- what is to be said ------------------------------------------------------------------------------------------
+
+
+def doubts(model: Model, assumed: Assumptions) -> list[str]:
+    """Why the figures may not be what the reference keeps. None: they are exact."""
+    found = dict.fromkeys(one.doubt for one in kept(model, assumed) if one.doubt)
+    return [f"{model.family}: {text}" for text in (*found, *Entries(model, assumed).doubts)]
+
+
+def notes(model: Model, assumed: Assumptions) -> list[str]:
+    """How the figures are meant where implementations differ, and which option gives the others."""
+    found = list(kept(model, assumed))
+    if not found:
+        return ["nothing is kept between tokens: all of the input is seen at once"]
+    return [*_policies(found, assumed), *dict.fromkeys(one.note for one in found if one.note)]
+
+
+def _policies(found: list[Kept], assumed: Assumptions) -> Iterator[str]:
+    if any(one.form == "latent" for one in found):
+        yield (
+            "latent attention keeps one latent and one rotary key a token; engines without kernels for it keep the "
+            "keys and values of all heads (mla=expanded)"
+        )
+    if any(one.span in ("window", "chunk") for one in found):
+        yield (
+            "windows keep an entry for each token inside them; engines that reserve the pages of full attention for "
+            "every layer keep all tokens (kv_policy=uniform)"
+        )
+    if any(one.what == "conv" for one in found) and assumed.conv_columns == "kernel":
+        yield (
+            "short convolutions keep as many columns as their kernel has, as transformers does; other engines keep "
+            "one fewer (conv_columns=kernel-1)"
+        )
+    fixed = sorted({one.dtype for one in found if one.what in STATES and one.dtype})
+    if fixed and assumed.state_dtype is None:
+        yield f"some states are in {', '.join(fixed)}, as the reference computes them (state_dtype)"
+    if any(one.span == "source" for one in found) and assumed.source is None:
+        yield f"an encoder's output of {assumed.context} entries is assumed, as many as the context (source)"

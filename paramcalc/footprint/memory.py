@@ -38,11 +38,13 @@ def figures(model: Model, assumed: Assumptions) -> Figures:
         "working": _working(model, assumed),
         "overhead": {"bytes": assumed.overhead, "estimate": True},
     }
+    doubts = cache.doubts(model, assumed)
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "model": describe(model),
-        "warnings": [*model.warnings, *plan.warnings],
+        "model": describe(model) | ({"status": "approximate"} if doubts else {}),
+        "warnings": [*model.warnings, *plan.warnings, *doubts],
+        "notes": cache.notes(model, assumed),
         "assumptions": assumed.values(),
         **parts,
         "total": {"bytes": sum(part["bytes"] for part in parts.values())},

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from paramcalc.footprint import cache, weights, working
 from paramcalc.footprint.assumptions import Assumptions
+from paramcalc.footprint.cache_dtypes import Entries
 from paramcalc.footprint.sharding import RULES, Rule, Shares, check, devices, rule, shares
 from paramcalc.footprint.stages import stages
 from paramcalc.kept import STATES, Kept
@@ -103,7 +104,7 @@ def _stage(held: Held, load: dict[str, Any]) -> dict[str, int]:
 
 
 def _load(held: Held, assumed: Assumptions, batch: int) -> dict[str, Any]:
-    entries = cache.Entries(held.model, assumed)
+    entries = Entries(held.model, assumed)
     source = assumed.source or assumed.context
 
     def total(wanted: Callable[[Kept], bool]) -> int:

@@ -182,7 +182,8 @@ class MemoryReport(Report):
     schema_version: int = SCHEMA_VERSION
     version: str = __version__
     model: ModelInfo
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = Field(description="why a figure may not be exact, and what was assumed")
+    notes: tuple[str, ...] = Field(description="how the figures are meant where implementations differ")
     assumptions: AssumptionInfo
     weights: WeightsPart
     kv_cache: CachePart

@@ -1,0 +1,62 @@
+"""In which dtype keys, values and states are kept: as asked, as the checkpoint says, or as the model computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paramcalc.dtypes import Dtype, dtype
+from paramcalc.footprint.assumptions import Assumptions
+from paramcalc.footprint.quantization import scheme
+from paramcalc.footprint.working import activation_dtype
+from paramcalc.kept import STATES, Kept
+from paramcalc.model import Model
+
+AUTO = "auto"  # what the checkpoint or the model states
+
+
+def asked(name: str | None) -> Dtype | None:
+    """The dtype that is asked for; None where it is left to the checkpoint."""
+    return None if name is None or name.lower() == AUTO else dtype(name)
+
+
+def of_checkpoint(model: Model) -> Dtype | None:
+    """The dtype of keys and values that the checkpoint's quantisation states; None where it states none."""
+    found = scheme(model.quantization)
+    return None if found is None or found.kv_cache is None else dtype(found.kv_cache)
+
+
+def stated(model: Model) -> Any:
+    """What a checkpoint's quantisation says about its cache, understood or not."""
+    said = model.quantization or {}
+    return said.get("kv_cache_scheme") or (said.get("quantization") or said).get("kv_cache_quant_algo")
+
+
+class Entries:
+    """How many bytes an entry takes: keys, values and states each in their dtype."""
+
+    def __init__(self, model: Model, assumed: Assumptions) -> None:
+        keys, values = asked(assumed.kv_cache_dtype), asked(assumed.v_cache_dtype)
+        self.activation = activation_dtype(model)
+        self.stated = keys or of_checkpoint(model)  # None: the model's, or what the reference keeps something in
+        self.key = self.stated or self.activation
+        self.value = values or self.key
+        self.state = asked(assumed.state_dtype)
+        self.doubts: list[str] = []
+        if self.stated is None and stated(model):
+            text = (
+                f"how the checkpoint quantises its cache ({stated(model)!r}) is not known; it is taken as unquantised"
+            )
+            self.doubts.append(text)
+
+    def format(self, one: Kept) -> Dtype:
+        """The dtype in which it is kept; integers are never anything else."""
+        fixed = None if one.dtype is None else dtype(one.dtype)
+        if fixed is not None and fixed.name.startswith("int"):
+            return fixed
+        if one.what in STATES:
+            return self.state or fixed or self.activation
+        return self.value if one.what == "value" else self.stated or fixed or self.activation
+
+    def bytes(self, one: Kept) -> int:
+        """Bytes of one entry of it in all layers."""
+        return self.format(one).bytes(int(one.elements)) * one.copies
