@@ -41,11 +41,8 @@ def gpt_bigcode(c: Config) -> Block:
 @family("gpt_neo")
 def gpt_neo(c: Config) -> Block:
     """GPT-2 without biases on q, k and v; global and local attention in turn (GPTNeoForCausalLM)."""
-    whole = mha(c, qkv_bias=False)
-    attn, before = (
-        {"global": whole, "local": whole.but(window=c.window_size, cache_note=UNFORGETTING)},
-        {"positions": positions(c)},
-    )
+    whole, before = mha(c, qkv_bias=False), {"positions": positions(c)}
+    attn = {"global": whole, "local": whole.but(window=c.window_size, cache_note=UNFORGETTING)}
     return decoder(c, attn, mlp(c, c.intermediate_size), gpt_neo_kinds(c), norm=layer_norm(c), before=before)
 
 
