@@ -1,0 +1,168 @@
+"""What small models of transformers hold after some tokens, against what we say is kept. See goldens_cache/."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import paramcalc
+import paramcalc.components as components
+from paramcalc.components import ROOMS
+from paramcalc.footprint import cache
+from paramcalc.footprint.assumptions import assume
+from paramcalc.kept import Kept
+from paramcalc.spec import Component, Stack
+
+GOLDENS, CONFIGS = (Path(__file__).parent / name for name in ("goldens_cache", "goldens"))
+FAMILIES = sorted(path.stem for path in GOLDENS.glob("*.json"))
+
+# Where a class holds other things than must be kept, which the report's notes say.
+NO_CACHE = {"openai-gpt"}  # computes everything again for each token
+FULL_WINDOWS = {"gpt_neo"}  # keeps all tokens of local layers too
+# Rooms whose components remember something of past tokens, or say that they do not.
+MIXERS = ("attention", "linear_attention", "recurrent", "sparse")
+ENCODERS_ONLY = {"GroupedAttention"}  # SqueezeBERT's
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def cases() -> Iterator[tuple[str, str]]:
+    """(family, name) of every model that runs."""
+    for family in FAMILIES:
+        for name, record in read(GOLDENS / f"{family}.json").items():
+            if "runs" in record:
+                yield family, name
+
+
+def config_of(family: str, name: str, record: dict[str, Any]) -> dict[str, Any]:
+    """The config itself, or that of the golden of this name."""
+    return dict(record.get("config") or read(CONFIGS / family / f"{name}.json")["config"])
+
+
+def held(run: dict[str, Any], *, only: str | None) -> Counter[str]:
+    """Elements that the model holds, by dtype. Integers are positions, counts and token ids, and left out."""
+    found: Counter[str] = Counter()
+    for _, dtype, shape, copies in run["held"]:
+        if not dtype.startswith("int"):
+            found[only or dtype] += prod(shape) * copies
+    return found
+
+
+def said(model: paramcalc.Model, tokens: int, source: int, *, dtype: str, only: str | None) -> Counter[str]:
+    """The same as we say it, with the two things that transformers does its own way."""
+    found: Counter[str] = Counter()
+    policy = "uniform" if model.family in FULL_WINDOWS else "windowed"
+    for one in cache.kept(model, assume(context=tokens, kv_policy=policy)):
+        if one.dtype != "int64":
+            entries = int(entries_as_held(one, tokens, source=source))
+            found[only or one.dtype or dtype] += int(one.elements) * entries * one.copies
+    return +found
+
+
+def entries_as_held(one: Kept, tokens: int, *, source: int) -> int:
+    """Entries that transformers holds between two tokens.
+
+    A window that is full holds one entry less than it has tokens: the next token brings its own. What waits to be
+    merged is merged when there is enough of it; we reserve for the moment before.
+    """
+    if one.span in ("window", "chunk") and tokens >= one.size:
+        return one.size - 1
+    if one.span == "buffer":
+        return tokens % (one.size + 1)
+    return one.entries(tokens, source=source)
+
+
+def repeated_heads(config: dict[str, Any]) -> int:
+    """How often Falcon's class keeps each key and value head: once for every query head."""
+    if config["model_type"] != "falcon" or not config.get("new_decoder_architecture"):
+        return 1
+    return int(config["num_attention_heads"] // config["num_kv_heads"])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_kept_is_what_transformers_holds(family: str) -> None:
+    for name, record in read(GOLDENS / f"{family}.json").items():
+        if "refused" in record:
+            continue
+        config = config_of(family, name, record)
+        model, repeated = paramcalc.load(config), repeated_heads(config)
+        only = "float32" if record["dtype"] == "float32" else None
+        for run in record["runs"]:
+            ours = said(model, run["tokens"], record["source"] or 0, dtype=record["dtype"], only=only)
+            ours = Counter({dtype: elements * repeated for dtype, elements in ours.items()})
+            theirs = Counter() if family in NO_CACHE else ours
+
+            assert held(run, only=only) == theirs, f"{family}/{name} at {run['tokens']} tokens"
+
+
+def test_buckets_of_reformer_are_kept_as_integers() -> None:
+    """2 layers of 3 heads x 2 rounds of hashing, 8 bytes each, beside 3 layers of 64 hidden channels."""
+    record = read(GOLDENS / "reformer.json")["extra-1"]
+    longest = record["runs"][-1]
+    report = paramcalc.memory(paramcalc.load(record["config"] | {"dtype": "bfloat16"}), context=longest["tokens"])
+
+    assert ["buckets_cache", "int64", [1, 3, 2, longest["tokens"]], 2] in longest["held"]
+    assert report.kv_cache.bytes_per_token == 2 * 3 * 2 * 8 + 3 * 64 * 2
+
+
+# -- nothing is forgotten ----------------------------------------------------------------------------------------
+
+
+def mixers() -> list[type[Component]]:
+    """Every component class of the rooms of mixers."""
+    return [getattr(components, name) for room in MIXERS for name in ROOMS[room]]
+
+
+@pytest.mark.parametrize("mixer", mixers(), ids=lambda mixer: mixer.__name__)
+def test_every_mixer_says_what_it_keeps(mixer: type[Component]) -> None:
+    """Even if that is nothing: a new one must not keep nothing by omission."""
+    assert any("keeps" in vars(cls) for cls in mixer.__mro__ if cls is not Component)
+
+
+def parts(component: Component) -> Iterator[Component]:
+    """A component and all below it."""
+    yield component
+    for part in component.children():
+        yield from parts(part.component)
+
+
+def test_every_mixer_is_in_a_model_that_was_run() -> None:
+    found = {
+        type(part).__name__
+        for family, name in cases()
+        for stack in paramcalc.load(config_of(family, name, read(GOLDENS / f"{family}.json")[name])).tree.stacks()
+        for run in stack.runs
+        for part in parts(run.layer)
+        if stack.causal
+    }
+
+    assert {mixer.__name__ for mixer in mixers()} - found == ENCODERS_ONLY
+
+
+def silent(stack: Stack) -> list[str]:
+    """Layers of a causal stack that attend or remember, and keep nothing although no other layer lends them keys."""
+    return [
+        run.layer.label()
+        for run in stack.runs
+        if stack.causal
+        and run.layer.label()  # a part whose attention is left out, or replaced by one matrix, has no label
+        and any(weight.category in ("attention", "recurrent") for weight in run.layer.weights())
+        and not list(run.layer.all_kept())
+        and not any(getattr(part, "keys", "") == "borrowed" for part in parts(run.layer))
+    ]
+
+
+@pytest.mark.parametrize("family", sorted({path.parent.name for path in CONFIGS.glob("*/odd-1.json")}))
+def test_no_layer_keeps_nothing_silently(family: str) -> None:
+    """Families that transformers does not run have the same components: none of their layers is left out."""
+    model = paramcalc.load(read(CONFIGS / family / "odd-1.json")["config"])
+
+    assert [label for stack in model.tree.stacks() for label in silent(stack)] == []
