@@ -13,11 +13,11 @@ from paramcalc.compute.flops import fitted, text_part
 from paramcalc.compute.setting import Setting
 from paramcalc.count import Figures, describe
 from paramcalc.footprint.assumptions import assume
-from paramcalc.footprint.cache import Entries
+from paramcalc.footprint.cache_dtypes import Entries
 from paramcalc.kept import Kept
 from paramcalc.model import Model
 from paramcalc.outline import layer_name
-from paramcalc.spec import GENERATING, ROLES, Block, Component, Mtp, Norm, Part, Stack
+from paramcalc.spec import ROLES, Block, Component, Mtp, Norm, Part, Stack
 from paramcalc.steps import BATCH, CONTEXT, NOTHING, SAME, SOURCE, TOKENS, Shape, Step
 from paramcalc.version import SCHEMA_VERSION, __version__
 
@@ -207,7 +207,7 @@ def parameters(layer: Component) -> dict[str, int]:
 
 def kept_bytes(layer: Component, place: Place) -> dict[str, int]:
     """Bytes of caches and states for the whole batch, by the step that makes what is kept."""
-    if place.role not in GENERATING:
+    if place.role != "decoder":
         return {}
     assumed = assume(context=place.asked.context, batch=place.asked.batch, source=place.asked.source)
     entries = Entries(place.model, assumed)

@@ -71,7 +71,7 @@ def ngram_layer(c: Config, rows: int, *, width: int, heads: int) -> Block:
         key_norm=Norm(width=wide),
         query_norm=Norm(width=wide),
         conv_norm=Norm(width=wide),
-        conv1d=CausalConv(channels=wide, kernel=c.ple_conv_kernel_size, dilation=c.ngram_size),
+        conv1d=CausalConv(category=None, channels=wide, kernel=c.ple_conv_kernel_size, dilation=c.ngram_size),
     )
 
 

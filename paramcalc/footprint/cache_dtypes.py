@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.dtypes import Dtype, dtype
+from paramcalc.errors import ConfigError
 from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.footprint.quantization import scheme
 from paramcalc.footprint.working import activation_dtype
@@ -21,7 +22,10 @@ def asked(name: str | None) -> Dtype | None:
 
 def of_checkpoint(model: Model) -> Dtype | None:
     """The dtype of keys and values that the checkpoint's quantisation states; None where it states none."""
-    found = scheme(model.quantization)
+    try:
+        found = scheme(model.quantization)
+    except ConfigError:  # an error of the weights, unless their format is asked for and nothing here is looked at
+        return None
     return None if found is None or found.kv_cache is None else dtype(found.kv_cache)
 
 

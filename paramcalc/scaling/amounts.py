@@ -15,7 +15,7 @@ from paramcalc.compute.setting import setting
 from paramcalc.footprint import cache
 from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.model import Model
-from paramcalc.spec import GENERATING, Category, Component, Run, Stack, claimed
+from paramcalc.spec import Category, Component, Run, Stack, claimed
 
 
 class Amounts(NamedTuple):
@@ -51,13 +51,13 @@ def units(component: Component, outer: Category | None, *, text: Component, spea
     """The parts of a model, down to those that hold no stack of layers."""
     speaks = speaks or component is text
     if isinstance(component, Stack):
-        times: dict[tuple[int, int], int] = defaultdict(int)
+        times: dict[tuple[int, int, int | None], int] = defaultdict(int)
         layers: dict[int, Component] = {}
         for run in component.runs:
-            times[id(run.layer), run.passes] += int(run.repeat)
+            times[id(run.layer), run.passes, run.kept] += int(run.repeat)
             layers[id(run.layer)] = run.layer
-        for (layer, passes), repeat in times.items():
-            yield Unit(component.but(runs=(Run(1, layers[layer], passes),), first=0), repeat, outer, speaks)
+        for (layer, passes, kept), repeat in times.items():
+            yield Unit(component.but(runs=(Run(1, layers[layer], passes, kept),), first=0), repeat, outer, speaks)
     elif next(component.stacks(), None) is None:
         yield Unit(component, 1, outer, speaks)
     else:
@@ -80,7 +80,7 @@ class Adder:
     def amounts(self, tree: Component) -> Amounts:
         """Those of a whole model."""
         text, sum_of = text_part(tree), Amounts()
-        generates = any(stack.role in GENERATING for stack in text.stacks())
+        generates = any(stack.causal for stack in text.stacks())
         for unit in units(tree, None, text=text, speaks=False):
             key = (unit.component.key(), unit.outer, unit.speaks, generates)
             if key not in self.known:

@@ -16,7 +16,7 @@ from paramcalc.frozen import Frozen
 from paramcalc.model import Model
 from paramcalc.scaling.amounts import Adder, Amounts
 from paramcalc.scaling.latency import latency
-from paramcalc.spec import GENERATING, Component
+from paramcalc.spec import Component
 
 if TYPE_CHECKING:
     from paramcalc.footprint.devices import Device
@@ -40,7 +40,7 @@ class Bench:
         self.base, self.question = base, question
         self.adder = Adder(base, question.assumed)
         self.size = element_bytes(base, question.assumed)
-        self.decodes = any(stack.role in GENERATING for stack in text_part(base.tree).stacks())
+        self.decodes = any(stack.causal for stack in text_part(base.tree).stacks())
 
     def model(self, changes: Mapping[str, Any]) -> Model:
         """The base with other values in some fields. Raises ParamcalcError where there is no such model."""
