@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
@@ -70,15 +72,20 @@ class Frozen:
 
     def key(self) -> tuple[Any, ...]:
         """What stands for it in a dict: equal objects have equal keys."""
+        plain, nested = _fields_of(type(self))  # type: ignore[arg-type]  # the class can be hashed, its objects cannot
         own = self.__dict__
-        return (type(self), *[_key(v) if isinstance(v, NESTED) else v for v in [own[name] for name in self.fields]])
+        return (type(self), plain(own), *[_key(v) if isinstance(v, NESTED) else v for v in map(own.get, nested)])
 
-    def remembers_in(self, pool: dict[Any, dict[str, Any]]) -> None:
-        """Share what is derived from the fields with every equal object in the pool, however many there are.
 
-        For those who build the same thing many times over, and do not ask how its sizes were computed.
-        """
-        self.__dict__["_remembered"] = pool.setdefault(self.key(), {})
+@cache
+def _fields_of(cls: type[Frozen]) -> tuple[Callable[[Mapping[str, Any]], Any], tuple[str, ...]]:
+    """How to take all fields that hold a plain value at once, and the names of those that may hold more."""
+    kinds: dict[str, str] = {}
+    for one in reversed(cls.__mro__):
+        kinds |= one.__dict__.get("__annotations__", {})  # noqa: RUF063  (only compared with names of types)
+    plain = [name for name in cls.fields if kinds[name].removesuffix(" | None") in PLAIN]
+    rest = tuple(name for name in cls.fields if name not in plain)
+    return (itemgetter(*plain) if plain else lambda _: ()), rest
 
 
 def _key(value: Any) -> Any:
@@ -89,3 +96,4 @@ def _key(value: Any) -> Any:
 
 
 NESTED = (Frozen, dict, tuple)
+PLAIN = ("Size", "int", "bool", "str", "Category")

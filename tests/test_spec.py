@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import paramcalc
@@ -220,12 +218,10 @@ def test_tallies_are_the_weights_added_up() -> None:
     }
 
 
-def test_equal_components_can_share_a_memory() -> None:
-    pool: dict[Any, dict[str, Any]] = {}
+def test_equal_components_have_equal_keys() -> None:
     first, second, other = (Mlp(width=4, hidden=hidden, gated=True) for hidden in (3, 3, 5))
-    for mlp in (first, second, other):
-        mlp.remembers_in(pool)
+    nested = [block(norm=Norm(width=4, bias=bias), ffn=first) for bias in (False, False, True)]
 
-    assert len(pool) == 2
-    assert sum(t.total for t in first.tallies()) == sum(t.total for t in second.tallies()) == 3 * 4 * 3
-    assert sum(t.total for t in other.tallies()) == 3 * 4 * 5
+    assert first.key() == second.key() != other.key()
+    assert nested[0].key() == nested[1].key() != nested[2].key()
+    assert len({first.key(), second.key(), other.key(), *(one.key() for one in nested)}) == 4
