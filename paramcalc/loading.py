@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 from paramcalc import readers
-from paramcalc.config import SAME_IN_ALL, Config, Reading, Stated
-from paramcalc.config_keys import known_keys
 from paramcalc.dtypes import DEFAULT, QUANTISED_REST, dtype
-from paramcalc.errors import ConfigError, ParamcalcError, StrictError, nearest, one_line
+from paramcalc.errors import ConfigError, ParamcalcError, StrictError, one_line
 from paramcalc.families.registry import Family, exists, find, get, index, split_class
-from paramcalc.model import FieldValue, Model
-from paramcalc.spec import Block, Component
-
-if TYPE_CHECKING:
-    from paramcalc.families.own_fields import TransformerConfig
+from paramcalc.model import Model
+from paramcalc.spec import Component
+from paramcalc.variants import OWN, Configured, Described
 
 DEEPEST_SECTION = 2  # thinker_config.text_config
 # Keys of a preset that describe the file rather than the model.
 ABOUT = ("source", "published", "name", "description")
-OWN = "transformer"
 
 
 def load(
@@ -73,122 +67,6 @@ def build(
             )
         return _strict(_own(document, fields, about, overrides), strict)
     return _strict(_from_config(document, fields, about, overrides, as_family, text_only), strict)
-
-
-class Described(NamedTuple):
-    """A document's fields under paramcalc's own family; what a sweep varies."""
-
-    fields: Mapping[str, Any]
-    origin: str
-
-    def changed(self, overrides: Mapping[str, Any]) -> TransformerConfig:
-        """The validated fields with other values in some."""
-        from paramcalc.families import own_fields
-
-        names, known = own_fields.NAMES, own_fields.known_fields
-        return own_fields.parse(_overridden(self.fields, overrides, names, known, OWN, self.origin), self.origin)
-
-    def values(self) -> dict[str, FieldValue]:
-        """The fields by their canonical names."""
-        from paramcalc.families import own_fields
-
-        described = self.changed({})
-        names = {own: name for name, own in reversed(own_fields.NAMES.items())}
-        found = {names.get(own, own): FieldValue(own, value) for own, value in described}
-        moe = described.moe or ()
-        return found | {f"moe.{name}": FieldValue(f"moe.{name}", value) for name, value in moe}
-
-    def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """All fields as a file would state them."""
-        return self.changed(overrides).model_dump(exclude_none=True)
-
-    def tree(self, overrides: Mapping[str, Any]) -> Component:
-        """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
-        from paramcalc.families import own
-
-        return own.tree(self.changed(overrides), self.origin)
-
-    def of(self, fields: Mapping[str, Any]) -> Component:
-        """The component tree of other fields. Raises ConfigError where there is no such model."""
-        return self._replace(fields=fields).tree({})
-
-    def stated(self) -> Stated:
-        """The fields, defaults and all."""
-        return Stated(self.fields)
-
-
-class Configured(NamedTuple):
-    """A document's fields, and the family and class they describe; what a sweep varies."""
-
-    fields: Mapping[str, Any]
-    origin: str
-    family: Family
-    architecture: str
-    head: str
-    text_only: bool
-
-    def view(self, overrides: Mapping[str, Any]) -> Config:
-        """The strict view of the fields, with other values in some."""
-        reading, name = self.family.reading, self.family.name
-        known = partial(_known_keys, reading)
-        return Config(
-            _overridden(self.fields, overrides, _names(reading), known, name, self.origin),
-            reading,
-            family=name,
-            origin=self.origin,
-            architecture=self.architecture,
-            head=self.head,
-            text_only=self.text_only,
-        )
-
-    def values(self) -> dict[str, FieldValue]:
-        """The fields of the language model by their canonical names, and every list with an entry for each layer."""
-        root = self.view({})
-        self.built(root)
-        view = next(filter(_describes_layers, _views(root)), root)
-        found = {name: FieldValue(view.path + name, value) for name, value in view.values().items()}
-        depth = found["num_hidden_layers"].value if "num_hidden_layers" in found else None
-        lists = {
-            name: FieldValue(view.path + name, value)
-            for name, value in view.fields.items()
-            if isinstance(value, list | str) and len(value) == depth
-        }
-        return lists | found
-
-    def built(self, view: Config) -> Component:
-        """The tree that the family's recipe makes of a view."""
-        tree = _built(self.family, view, self.origin)
-        return _language_model(tree, self.family.name, self.origin) if self.text_only else tree
-
-    def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """All fields as a file would state them."""
-        return dict(self.view(overrides).fields)
-
-    def tree(self, overrides: Mapping[str, Any]) -> Component:
-        """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
-        return self.built(self.view(overrides))
-
-    def of(self, fields: Mapping[str, Any]) -> Component:
-        """The component tree of other fields. Raises ConfigError where there is no such model."""
-        return self._replace(fields=fields).tree({})
-
-    def stated(self) -> Stated:
-        """The fields as they stand, and how the recipe reads them and their sections."""
-        view = self.view({})
-        self.built(view)
-        return view.as_stated()
-
-
-def _views(view: Config) -> Iterator[Config]:
-    """A view and those of its sections, outer ones first, sections of towers left out."""
-    yield view
-    for section in view.sections():
-        if not any(word in section.path for word in ("vision", "audio")):
-            yield from _views(section)
-
-
-def _describes_layers(view: Config) -> bool:
-    return {"hidden_size", "num_hidden_layers"} <= view.values().keys()
 
 
 def _own(
@@ -253,27 +131,6 @@ def _from_config(
         doubts=list(dict.fromkeys(doubts)),
         notes=notes + view.all_notes(),
     )
-
-
-def _built(family: Family, view: Config, origin: str) -> Component:
-    """The tree. What the view does not check, nested lists and the like, ends here and not in a traceback."""
-    try:
-        return family.recipe(view)
-    except (TypeError, ValueError, KeyError, IndexError) as error:
-        hint = f"`paramcalc families {family.name}` lists the fields it reads"
-        raise ConfigError(
-            f"{family.name}: a field is not of the kind that is meant in {origin}: {error}", hint
-        ) from error
-
-
-def _language_model(tree: Component, family: str, origin: str) -> Component:
-    """The language model within a tree; the tree itself where it is nothing else."""
-    part = tree.parts().get("language_model")
-    if part is not None:
-        return Block(items=dict(part.parts()))
-    if any(weight.category in ("vision", "projector") for weight in tree.weights()):
-        raise ConfigError(f"{family}: the language model is not a part of its own in {origin}", "leave out --text-only")
-    return tree
 
 
 def _model(
@@ -392,67 +249,3 @@ def _quantization(fields: Mapping[str, Any], depth: int = 0) -> tuple[Mapping[st
     sections = [value for value in fields.values() if isinstance(value, Mapping)] if depth < DEEPEST_SECTION else []
     found = (_quantization(section, depth + 1) for section in sections)
     return next((one for one in found if one[0] is not None), (None, False))
-
-
-# -- overrides ---------------------------------------------------------------------------------------------------
-
-
-def _known_keys(reading: Reading) -> set[str]:
-    harmless, when_off, _ = known_keys()
-    return {*reading.defaults, *reading.names.values(), *reading.unused, *harmless, *when_off}
-
-
-def _overridden(
-    fields: Mapping[str, Any],
-    overrides: Mapping[str, Any],
-    names: Mapping[str, str],
-    known: Callable[[], Collection[str]],
-    family: str,
-    origin: str,
-) -> dict[str, Any]:
-    """The fields with the overrides applied. Raises ConfigError for a field that neither file nor family knows.
-
-    `names` are other names of fields, `known` what the family reads, in sections with dots.
-    """
-    result = dict(fields)
-    for name, value in overrides.items():
-        *path, last = name.split(".")
-        place = result
-        for step in path:
-            if place.get(step) is None and step in known():
-                place[step] = {}
-            if not isinstance(place.get(step), dict):
-                whole = f"`paramcalc families {family}` lists the fields it reads"
-                if step in known():
-                    whole = f"replace the whole of it: --set '{step}={{\"{last}\": ...}}'"
-                raise ConfigError(f"--set {name}: {step} is not a section of {origin}", whole)
-            place[step] = dict(place[step])
-            place = place[step]
-        key, *others = _spellings(last, SAME_IN_ALL if path else names, place)
-        if key not in place and ".".join([*path, key]) not in known():
-            raise ConfigError(
-                f"--set {name}: no such field in {origin}", _meant(name, {*known(), *place, *names}, family)
-            )
-        for other in others:
-            place.pop(other, None)  # what an override says, holds, under whatever name the file has it
-        place[key] = value
-    return result
-
-
-def _meant(name: str, choices: set[str], family: str) -> str:
-    """A hint for a field that does not exist: one of a similar name, wherever it stands."""
-    fallback = f"`paramcalc families {family}` lists the fields it reads"
-    return nearest(name, choices, fallback="") or nearest(name.rpartition(".")[2], choices, fallback=fallback)
-
-
-def _spellings(name: str, names: Mapping[str, str], place: Mapping[str, Any]) -> list[str]:
-    """All names of a field, the one that the file uses first: else the family's own."""
-    own = names.get(name, name)
-    if own == name and name not in names.values():
-        return [name]
-    same = dict.fromkeys([own, name, *(alias for alias, target in names.items() if target == own)])
-    return sorted(same, key=lambda key: key not in place)
-
-
-def _names(reading: Reading) -> Mapping[str, str]:
-    return {**SAME_IN_ALL, **reading.names}

@@ -1,0 +1,156 @@
+"""What a document describes, so that its tree can be built again with other values in some fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from paramcalc.config import Config, Stated
+from paramcalc.errors import ConfigError
+from paramcalc.families.registry import Family
+from paramcalc.model import FieldValue
+from paramcalc.overrides import known_fields, other_names, overridden
+from paramcalc.spec import Block, Component
+
+if TYPE_CHECKING:
+    from paramcalc.families.own_fields import TransformerConfig
+
+OWN = "transformer"
+
+
+class Described(NamedTuple):
+    """A document's fields under paramcalc's own family; what a sweep varies."""
+
+    fields: Mapping[str, Any]
+    origin: str
+
+    def changed(self, overrides: Mapping[str, Any]) -> TransformerConfig:
+        """The validated fields with other values in some."""
+        from paramcalc.families import own_fields
+
+        names, known = own_fields.NAMES, own_fields.known_fields
+        return own_fields.parse(overridden(self.fields, overrides, names, known, OWN, self.origin), self.origin)
+
+    def values(self) -> dict[str, FieldValue]:
+        """The fields by their canonical names."""
+        from paramcalc.families import own_fields
+
+        described = self.changed({})
+        names = {own: name for name, own in reversed(own_fields.NAMES.items())}
+        found = {names.get(own, own): FieldValue(own, value) for own, value in described}
+        moe = described.moe or ()
+        return found | {f"moe.{name}": FieldValue(f"moe.{name}", value) for name, value in moe}
+
+    def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """All fields as a file would state them."""
+        return self.changed(overrides).model_dump(exclude_none=True)
+
+    def tree(self, overrides: Mapping[str, Any]) -> Component:
+        """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
+        from paramcalc.families import own
+
+        return own.tree(self.changed(overrides), self.origin)
+
+    def of(self, fields: Mapping[str, Any]) -> Component:
+        """The component tree of other fields. Raises ConfigError where there is no such model."""
+        return self._replace(fields=fields).tree({})
+
+    def stated(self) -> Stated:
+        """The fields, defaults and all."""
+        return Stated(self.fields)
+
+
+class Configured(NamedTuple):
+    """A document's fields, and the family and class they describe; what a sweep varies."""
+
+    fields: Mapping[str, Any]
+    origin: str
+    family: Family
+    architecture: str
+    head: str
+    text_only: bool
+
+    def view(self, overrides: Mapping[str, Any]) -> Config:
+        """The strict view of the fields, with other values in some."""
+        reading, name = self.family.reading, self.family.name
+        known = partial(known_fields, reading)
+        return Config(
+            overridden(self.fields, overrides, other_names(reading), known, name, self.origin),
+            reading,
+            family=name,
+            origin=self.origin,
+            architecture=self.architecture,
+            head=self.head,
+            text_only=self.text_only,
+        )
+
+    def values(self) -> dict[str, FieldValue]:
+        """The fields of the language model by their canonical names, and every list with an entry for each layer."""
+        root = self.view({})
+        self.built(root)
+        view = next(filter(_describes_layers, _views(root)), root)
+        found = {name: FieldValue(view.path + name, value) for name, value in view.values().items()}
+        depth = found["num_hidden_layers"].value if "num_hidden_layers" in found else None
+        lists = {
+            name: FieldValue(view.path + name, value)
+            for name, value in view.fields.items()
+            if isinstance(value, list | str) and len(value) == depth
+        }
+        return lists | found
+
+    def built(self, view: Config) -> Component:
+        """The tree that the family's recipe makes of a view."""
+        tree = _built(self.family, view, self.origin)
+        return _language_model(tree, self.family.name, self.origin) if self.text_only else tree
+
+    def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """All fields as a file would state them."""
+        return dict(self.view(overrides).fields)
+
+    def tree(self, overrides: Mapping[str, Any]) -> Component:
+        """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
+        return self.built(self.view(overrides))
+
+    def of(self, fields: Mapping[str, Any]) -> Component:
+        """The component tree of other fields. Raises ConfigError where there is no such model."""
+        return self._replace(fields=fields).tree({})
+
+    def stated(self) -> Stated:
+        """The fields as they stand, and how the recipe reads them and their sections."""
+        view = self.view({})
+        self.built(view)
+        return view.as_stated()
+
+
+def _views(view: Config) -> Iterator[Config]:
+    """A view and those of its sections, outer ones first, sections of towers left out."""
+    yield view
+    for section in view.sections():
+        if not any(word in section.path for word in ("vision", "audio")):
+            yield from _views(section)
+
+
+def _describes_layers(view: Config) -> bool:
+    return {"hidden_size", "num_hidden_layers"} <= view.values().keys()
+
+
+def _built(family: Family, view: Config, origin: str) -> Component:
+    """The tree. What the view does not check, nested lists and the like, ends here and not in a traceback."""
+    try:
+        return family.recipe(view)
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        hint = f"`paramcalc families {family.name}` lists the fields it reads"
+        raise ConfigError(
+            f"{family.name}: a field is not of the kind that is meant in {origin}: {error}", hint
+        ) from error
+
+
+def _language_model(tree: Component, family: str, origin: str) -> Component:
+    """The language model within a tree; the tree itself where it is nothing else."""
+    part = tree.parts().get("language_model")
+    if part is not None:
+        return Block(items=dict(part.parts()))
+    if any(weight.category in ("vision", "projector") for weight in tree.weights()):
+        raise ConfigError(f"{family}: the language model is not a part of its own in {origin}", "leave out --text-only")
+    return tree
