@@ -39,7 +39,7 @@ def doubts(model: Model, found: Contents) -> Iterator[str]:
         yield f"{model.architecture} predicts no tokens; only whole language models were compared"
     if arch.mtp == "unstated":
         yield "without the multi-token-prediction layers of the checkpoint, as with the converter's --no-mtp"
-    if arch.mtp == "kept" and model.config.get("num_nextn_predict_layers"):
+    if found.predicting:
         yield "multi-token-prediction layers are in the file; some checkpoints have tables of their own for them"
     if arch.name == "gemma3" and any(t.rows > GEMMA3_TOKENS for t in found.tensors if t.name == "token_embd"):
         yield "llama.cpp cuts the table of tokens to those that the tokenizer has"

@@ -50,6 +50,7 @@ class Contents(NamedTuple):
     gqa: int  # query heads for each key/value head, as the tool finds them; 0 without the latter
     experts: int
     left_out: list[str]  # parts of the model that are not in this file
+    predicting: int  # of the layers, those for multi-token prediction
     full_first: bool  # whether the first layer's attention looks at all tokens
 
 
@@ -71,9 +72,8 @@ def contents(model: Model, arch: Architecture) -> Contents:
     if mtp is not None and not more:
         left_out.append("multi-token-prediction layers")
     full_first = any(attn.window is None for layer in layers[:1] for attn in within(layer, Attention))
-    return Contents(
-        tensors, len(layers) + len(more), gqa(model, layers, arch), experts(model, layers), left_out, full_first
-    )
+    count = len(layers) + len(more)
+    return Contents(tensors, count, gqa(model, layers, arch), experts(model, layers), left_out, len(more), full_first)
 
 
 # -- parts of the tree ---------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def tensor(weight: Weight) -> Tensor:
     path, suffix = weight.name.rsplit(".", 1)
     owner, part = ["", *path.split(".")][-2:]
     name = NAMES.get((owner, part)) or NAMES.get((weight.category, part), f"{path}.")
-    sides = tuple(map(int, reversed(weight.shape)))
+    sides = tuple(map(int, reversed(weight.shape))) or (1,)
     ne = sides if weight.copies == 1 else (*sides, int(weight.copies))
     parameters = 0 if weight.role == "buffer" else prod(ne)
     return Tensor(name, "bias" if suffix == "bias" else "weight", ne, weight.category, parameters)
