@@ -35,6 +35,13 @@ GpuOpt = Annotated[
     str | None, typer.Option("--gpu", "-g", metavar="NAME", help="A name that `paramcalc gpus` lists, or 24GiB.")
 ]
 
+OverlayOpt = Annotated[
+    str | None,
+    typer.Option(
+        "--overlay", metavar="LADDERS", help="Published models to set beside: gpt3,pythia,opt, ... or all of them."
+    ),
+]
+
 
 def numbers(name: str, text: str) -> list[int]:
     """`12,24,48` or `12:48:4`, both ends included. Raises ParamcalcError for anything else."""
@@ -74,6 +81,11 @@ def grid(depth: str | None, width: str | None, sweep: Sequence[str] | None) -> d
     if not found:
         raise ParamcalcError("nothing to sweep", "--depth 12,24,48, --width 512:2048:256 or --sweep FIELD=VALUES")
     return found
+
+
+def ladders(text: str | None) -> list[str]:
+    """`gpt3,pythia` as names."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def rule(given: Sequence[str] | None) -> dict[str, str | int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.assumed import ASSUMED, whole
-from paramcalc.cli.axes import DepthsOpt, GpuOpt, RuleOpt, numbers, rule
+from paramcalc.cli.axes import DepthsOpt, GpuOpt, OverlayOpt, RuleOpt, ladders, numbers, rule
 from paramcalc.cli.groups import BASE, OUTPUT, takes
 from paramcalc.cli.output import Output, saved, warn
 from paramcalc.cli.scale import TokensOpt, trained
@@ -65,6 +65,7 @@ def design(
         typer.Option("--gpu-memory-utilization", metavar="SHARE", help="Share of its memory that may be used; all."),
     ] = None,
     training_tokens: TokensOpt = None,
+    overlay: OverlayOpt = None,
     save: Annotated[
         str | None, typer.Option("--save", metavar="FILE", help="Write the closest model as YAML for `count`.")
     ] = None,
@@ -89,6 +90,7 @@ def design(
         multiple_of=whole(multiple_of) if multiple_of else None,
         follow=following.rules(rule(rules)),
         asked=asked,
+        overlay=ladders(overlay),
     )
     warn(answer["warnings"])
     if answer["best"] is None:
@@ -122,9 +124,9 @@ def _report(answer: Figures) -> DesignReport:
 
 
 def _rows(report: DesignReport) -> list[Row]:
-    from paramcalc.render.scaling import design_row
+    from paramcalc.render.scaling import report_rows
 
-    return [design_row(row) for row in report.rows]
+    return report_rows(report)
 
 
 def _table(report: DesignReport, width: int | None) -> RenderableType:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.assumed import ASSUMED
-from paramcalc.cli.axes import DepthsOpt, GpuOpt, RuleOpt, SweepOpt, WidthsOpt, grid, rule
+from paramcalc.cli.axes import DepthsOpt, GpuOpt, OverlayOpt, RuleOpt, SweepOpt, WidthsOpt, grid, ladders, rule
 from paramcalc.cli.groups import BASE, OUTPUT, takes
 from paramcalc.cli.output import Output, warn
 from paramcalc.cli.progress import progress
@@ -48,6 +48,7 @@ def scale(
     rules: RuleOpt = None,
     gpu: GpuOpt = None,
     training_tokens: TokensOpt = None,
+    overlay: OverlayOpt = None,
 ) -> None:
     """Compare a grid of models around a base: parameters, FLOPs, bytes, and what depth costs against width."""
     from paramcalc.scaling import rules as following
@@ -58,7 +59,14 @@ def scale(
         raise ParamcalcError("no model given", "give a config.json, or --preset tutorial-110m")
     asked = Question(assumed=assumed, training_tokens=trained(training_tokens), device=device_named(gpu))
     with progress("points") as each:
-        answer = figures(base, grid(depth, width, sweep), follow=following.rules(rule(rules)), asked=asked, each=each)
+        answer = figures(
+            base,
+            grid(depth, width, sweep),
+            follow=following.rules(rule(rules)),
+            asked=asked,
+            overlay=ladders(overlay),
+            each=each,
+        )
     warn(answer["warnings"])
     out.emit(
         answers=lambda: [answer],
@@ -84,9 +92,9 @@ def _report(answer: Figures) -> ScaleReport:
 
 
 def _rows(report: ScaleReport) -> list[Row]:
-    from paramcalc.render.scaling import point_row
+    from paramcalc.render.scaling import report_rows
 
-    return [point_row(row) for row in report.rows]
+    return report_rows(report)
 
 
 def _table(report: ScaleReport, width: int | None) -> RenderableType:

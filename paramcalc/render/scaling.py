@@ -11,10 +11,10 @@ from paramcalc.render.text import Row
 from paramcalc.units import exact, human_bytes, human_count
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Group, RenderableType
     from rich.table import Table
 
-    from paramcalc.scaling.report import DesignPoint, DesignReport, Point, ScaleReport, SweepAssumptions
+    from paramcalc.scaling.report import DesignPoint, DesignReport, Point, Reference, ScaleReport, SweepAssumptions
 
 NONE = "-"
 
@@ -64,9 +64,9 @@ def _page(report: ScaleReport | DesignReport, width: int | None, table: Table, n
     reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
     problems = [Text(f"{_place(row)}: {row.problem}") for row in report.rows if not row.valid]
     blank = [Text("")] if problems else []
-    return Group(
-        heading(report.model), *(Text(note) for note in notes), *reasons, Text(""), table, *blank, *problems[:MOST]
-    )
+    beside: list[RenderableType] = [Text(""), references_table(report.overlay, width or WIDE)] if report.overlay else []
+    told = [*(Text(note) for note in notes), *reasons, Text("")]
+    return Group(heading(report.model), *told, table, *blank, *problems[:MOST], *beside)
 
 
 MOST = 20  # reasons of impossible points that are told; JSON has all
@@ -115,11 +115,29 @@ def points_table(
     return fitted(columns, room)
 
 
+def references_table(references: Sequence[Reference], room: int) -> Table:
+    """Published models under the columns of the others."""
+    names = Column("published", [one.name for one in references])
+    points = [as_point(one, {"depth": one.depth, "width": one.width}) for one in references]
+    return points_table(points, room, first=[names], more=[_aspects([one.aspect_ratio for one in references])])
+
+
+def as_point(reference: Reference, at: dict[str, Any]) -> Point:
+    """A published model as if it were one of the sweep."""
+    from paramcalc.scaling.report import Point
+
+    figures = reference.model_dump(exclude={"ladder", "name", "width", "aspect_ratio"})
+    return Point(at=at, valid=True, problem=None, fields={}, **figures)
+
+
+def _aspects(ratios: Sequence[float | None]) -> Column:
+    return Column("d/L", [NONE if ratio is None else f"{ratio:.1f}" for ratio in ratios], right=True, rank=2)
+
+
 def _design_columns(rows: Sequence[DesignPoint]) -> list[Column]:
     deviations = [NONE if row.deviation is None else f"{row.deviation:+,}" for row in rows]
-    ratios = [NONE if row.aspect_ratio is None else f"{row.aspect_ratio:.1f}" for row in rows]
     found = [Column("deviation", deviations, right=True, rank=2)] if any(d != NONE for d in deviations) else []
-    return [*found, Column("d/L", ratios, right=True, rank=2)]
+    return [*found, _aspects([row.aspect_ratio for row in rows])]
 
 
 def _percent(share: float) -> str:
@@ -158,5 +176,26 @@ def point_row(row: Point) -> Row:
 
 def design_row(row: DesignPoint) -> Row:
     """A point with its deviation."""
-    ratio = "" if row.aspect_ratio is None else f"{row.aspect_ratio:.3f}"
-    return point_row(row) | {"deviation": "" if row.deviation is None else row.deviation, "aspect_ratio": ratio}
+    return point_row(row) | {"deviation": "" if row.deviation is None else row.deviation, **_aspect(row.aspect_ratio)}
+
+
+def _aspect(ratio: float | None) -> Row:
+    return {"aspect_ratio": "" if ratio is None else f"{ratio:.3f}"}
+
+
+def report_rows(report: ScaleReport | DesignReport) -> list[Row]:
+    """Every point; of published models beside them, with columns for their names, widths and aspect ratios."""
+    from paramcalc.scaling.report import DesignPoint
+
+    rows = [design_row(row) if isinstance(row, DesignPoint) else point_row(row) for row in report.rows]
+    if not report.overlay:
+        return rows
+    empty: Row = dict.fromkeys(("name", *rows[0], "width", "aspect_ratio"), "")
+    beside = [reference_row(one) for one in report.overlay]
+    return [empty | row for row in rows] + [empty | {key: row.get(key, "") for key in empty} for row in beside]
+
+
+def reference_row(one: Reference) -> Row:
+    """A published model under the names that a point's figures have."""
+    place = {"depth": one.depth, "width": one.width}
+    return {"name": one.name} | point_row(as_point(one, place)) | _aspect(one.aspect_ratio)

@@ -14,6 +14,7 @@ from paramcalc.count import Figures, describe
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import Assumptions, chosen
 from paramcalc.model import Model
+from paramcalc.scaling.ladders import references
 from paramcalc.scaling.point import Bench, Question
 from paramcalc.scaling.rules import WIDTH, ImpossibleError, Rules, deepened, rules, widened, width_step
 from paramcalc.scaling.rules import field as rule_field
@@ -56,14 +57,15 @@ def design(
     training_tokens: int | None = None,
     context: int = 8192,
     gpu_memory_utilization: str | float = 1,
+    overlay: Sequence[str] = (),
     **assumptions: Any,
 ) -> DesignReport:
     """Models around `base` that come closest to a budget: of parameters, of operations, of bytes, or of a device.
 
     For each depth (the base's own where none is given, a spread where there is no base) the width is sought, a multiple
     of `multiple_of` or of the smallest step that gives whole heads; with `solve` one field is, and the width stays.
-    `budget` is a count, or bytes for weight-bytes; without one the models are as large as `gpu` holds. Raises
-    ParamcalcError for what is not understood.
+    `budget` is a count, or bytes for weight-bytes; without one the models are as large as `gpu` holds. `overlay` names
+    published ladders to set beside. Raises ParamcalcError for what is not understood.
     """
     from paramcalc.scaling.report import DesignReport
 
@@ -71,8 +73,9 @@ def design(
     model = standard() if base is None else as_model(base)
     aim = goal(budget, match, asked, gpu_memory_utilization)
     depths = depth or (SPREAD if base is None and not solve else ())
+    follow = rules(rule or {})
     found = figures(
-        model, aim, depth=depths, solve=solve, multiple_of=multiple_of, follow=rules(rule or {}), asked=asked
+        model, aim, depth=depths, solve=solve, multiple_of=multiple_of, follow=follow, asked=asked, overlay=overlay
     )
     return DesignReport.model_validate(found)
 
@@ -107,8 +110,10 @@ def figures(
     multiple_of: int | None,
     follow: Rules,
     asked: Question,
+    overlay: Sequence[str] = (),
 ) -> Figures:
     """The report as plain data."""
+    beside = list(references(overlay, asked))
     bench = Bench(base, asked)
     rows = [
         {**row, **closeness(row, aim)}
@@ -134,6 +139,7 @@ def figures(
         "goal": {"budget": aim.budget, "match": aim.match, "at_most_bytes": aim.at_most, "solve": solve or "width"},
         "rows": rows,
         "best": best(rows),
+        "overlay": beside,
     }
 
 

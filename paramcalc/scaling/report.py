@@ -86,6 +86,15 @@ class Point(Report):
     latency: Latency | None = None
 
 
+class Reference(PointFigures):
+    """A published model, to set beside those of a sweep."""
+
+    ladder: str
+    name: str = Field(description="of the preset")
+    width: int
+    aspect_ratio: float = Field(description="width / depth")
+
+
 class RuleInfo(Report):
     """How fields follow the width."""
 
@@ -117,6 +126,7 @@ class ScaleReport(Report):
     base: PointFigures
     axes: dict[str, list[Any]]
     rows: tuple[Point, ...]
+    overlay: tuple[Reference, ...] = Field((), description="published models")
 
 
 class DesignPoint(Point):
@@ -146,3 +156,4 @@ class DesignReport(Report):
     goal: GoalInfo
     rows: tuple[DesignPoint, ...]
     best: int | None = Field(description="number of the row that comes closest")
+    overlay: tuple[Reference, ...] = Field((), description="published models")

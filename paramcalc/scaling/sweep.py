@@ -11,6 +11,7 @@ from paramcalc.count import Figures, describe
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import assume
 from paramcalc.model import Model
+from paramcalc.scaling.ladders import references
 from paramcalc.scaling.point import Bench, Question
 from paramcalc.scaling.rules import ImpossibleError, Rules, Values, deepened, field, rules, widened
 from paramcalc.version import SCHEMA_VERSION, __version__
@@ -32,19 +33,21 @@ def scale(
     rule: Mapping[str, str | int] | None = None,
     training_tokens: int | None = None,
     gpu: str | None = None,
+    overlay: Sequence[str] = (),
     context: int = 8192,
     **assumptions: Any,
 ) -> ScaleReport:
     """Figures of every model on a grid around a base: `{"depth": [12, 24], "width": [768, 1536], "vocab_size": [...]}`.
 
     `depth` and `width` change the fields that belong to them (see `scaling.rules`; `rule` changes how), any other name
-    one field. Further assumptions are those of `memory`. Points that cannot be are in the report, with the reason.
-    Raises ParamcalcError for grids that are not understood.
+    one field. Further assumptions are those of `memory`. Points that cannot be are in the report, with the reason;
+    `overlay` names published ladders to set beside. Raises ParamcalcError for grids that are not understood.
     """
     from paramcalc.scaling.report import ScaleReport
 
     asked = question(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
-    return ScaleReport.model_validate(figures(as_model(base), grid, follow=rules(rule or {}), asked=asked))
+    found = figures(as_model(base), grid, follow=rules(rule or {}), asked=asked, overlay=overlay)
+    return ScaleReport.model_validate(found)
 
 
 def as_model(base: Model | readers.Source) -> Model:
@@ -69,10 +72,16 @@ def device_named(name: str | None) -> Device | None:
 
 
 def figures(
-    base: Model, grid: Grid, *, follow: Rules, asked: Question, each: Callable[[int, int], None] | None = None
+    base: Model,
+    grid: Grid,
+    *,
+    follow: Rules,
+    asked: Question,
+    overlay: Sequence[str] = (),
+    each: Callable[[int, int], None] | None = None,
 ) -> Figures:
     """The report as plain data; `each` is told how many points are done, and of how many."""
-    many = checked(grid)
+    many, beside = checked(grid), list(references(overlay, asked))
     bench = Bench(base, asked)
     rows: list[Figures] = []
     for row in points(bench, grid, follow):
@@ -95,6 +104,7 @@ def figures(
         "base": bench.figures(base.tree),
         "axes": {name: list(values) for name, values in grid.items()},
         "rows": rows,
+        "overlay": beside,
     }
 
 
