@@ -314,6 +314,18 @@ def test_learned_tokens_are_kept_beside_the_text() -> None:
     assert report.kv_cache.per_sequence.fixed == 32 * report.kv_cache.per_sequence.per_token
 
 
+def test_hymba_keeps_its_memory_tokens_and_says_that_it_was_not_run() -> None:
+    """2 layers of 2 heads, keys of 64 and values of 128 channels, 8 learned tokens before each text."""
+    config = dict(model_type="hymba", hidden_size=256, intermediate_size=512, num_hidden_layers=2, vocab_size=97)
+    config |= dict(num_attention_heads=4, num_key_value_heads=2, num_memory_tokens=8, torch_dtype="bfloat16")
+    report = memory(config, context=1)
+
+    assert report.kv_cache.per_sequence.per_token == 2 * 2 * (64 + 128) * 2
+    assert report.kv_cache.per_sequence.fixed == 8 * report.kv_cache.per_sequence.per_token
+    assert report.model.status == "approximate"
+    assert any("was not run" in warning for warning in report.warnings)
+
+
 def test_notes_name_the_option_that_gives_the_other_figure() -> None:
     notes = " ".join(memory(DEEPSEEK_V3).notes + memory(GPT_OSS_20B).notes + memory(QWEN35_35B_A3B).notes)
 

@@ -182,11 +182,16 @@ def hymba_borrowers(c: Config) -> set[int]:
     return {i for i in range(c.num_hidden_layers) if i % period} if period and period > 0 else set()
 
 
+UNRUN_STATES = "the class is not in transformers and was not run: its states are taken to be Jamba's, in float32"
+
+
 def hymba_layer(c: Config, *, borrows: bool, window: int | None) -> Block:
     """Both mixers behind one norm, a norm on the output of each, and a gated FFN."""
     bias, inner = c.mamba_proj_bias, c.mamba_expand * c.hidden_size
     keys, widened = "borrowed" if borrows else "own", c.mamba_expand * head_dim(c)
-    attn = gqa(c, qkv_bias=bias, value_dim=widened, window=window, keys=keys, joined=True)
+    attn = gqa(c, qkv_bias=bias, value_dim=widened, window=window, keys=keys, joined=True).but(
+        prefix=c.num_memory_tokens, cache_doubt=UNRUN_STATES
+    )
     mixer = mamba(
         c,
         inner=inner,
