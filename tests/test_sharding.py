@@ -123,6 +123,24 @@ def test_deepseek_v3_with_attention_on_every_device(experts: int) -> None:
     assert found.working.logits.tokens == 3  # of twenty sequences
 
 
+@pytest.mark.parametrize("devices", [1, 2, 8])
+def test_the_latent_is_on_every_device(devices: int) -> None:
+    """DeepSeek-V3 keeps 61 x (512 + 64) x 2 bytes a token on each device; keys and values of heads are divided."""
+    latent, heads = (held("deepseek-v3", tensor_parallel=devices, mla=form) for form in ("latent", "expanded"))
+
+    assert latent.kv_cache.bytes == 4 * 8192 * 70_272
+    assert heads.kv_cache.bytes == 4 * 8192 * 61 * 128 * (192 + 128) * 2 // devices
+
+
+@pytest.mark.parametrize(("devices", "kv_heads"), [(1, 2), (2, 1), (4, 1)])
+def test_states_are_divided_by_heads(devices: int, kv_heads: int) -> None:
+    """Qwen3-Next: 36 layers keep 32 x 128 x 128 in float32 and four columns of 2 x 2048 and 4096 channels in bf16."""
+    found = held("qwen3-next-80b-a3b", tensor_parallel=devices)
+
+    assert found.state.bytes == 4 * 36 * (32 * 128 * 128 * 4 + 4 * (2 * 2048 + 4096) * 2) // devices
+    assert found.kv_cache.bytes == 4 * 8192 * 12 * 2 * kv_heads * 256 * 2
+
+
 def test_a_vocabulary_that_does_not_divide_is_padded_to_64() -> None:
     """50257 tokens become 50304, 6288 on each of eight devices; a table of positions is held whole."""
     found = held("gpt2-xl", tensor_parallel=5)
@@ -154,6 +172,8 @@ def test_mamba2_holds_its_one_group_on_every_device() -> None:
     conv, per_head, norm = 5 * (4096 // 4 + 2 * 128), 3 * 64 // 4, 4096 // 4
     assert found.sharding["column"].bytes == 2 * (in_proj + conv + per_head + norm)
     assert found.sharding["row"].bytes == 2 * 2048 * 4096 // 4
+    # the state by heads, four columns of the convolution as in_proj; float32, because the config names no dtype
+    assert found.state.bytes == 64 * 64 * 128 * 4 // 4 + 4 * (4096 // 4 + 2 * 128) * 4
 
 
 @pytest.mark.parametrize(

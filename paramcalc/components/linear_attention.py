@@ -81,7 +81,8 @@ class GatedDeltaNet(Component):
     def keeps(self) -> Iterator[Kept]:
         """A matrix for each value head, and the inputs of the convolution."""
         yield state(self.value_heads * self.key_dim * self.value_dim, shares=self.value_heads, dtype=FLOAT32)
-        yield conv(2 * self.key_heads * self.key_dim + self.value_heads * self.value_dim, self.kernel)
+        yield conv(2 * self.key_heads * self.key_dim, self.kernel, shares=self.key_heads)
+        yield conv(self.value_heads * self.value_dim, self.kernel, shares=self.value_heads)
 
     def label(self) -> str:
         return "gated deltanet"
@@ -141,7 +142,7 @@ class KimiDeltaAttention(Component):
         """A matrix for each head, and the inputs of the convolutions."""
         inner = self.heads * self.head_dim
         yield state(inner * self.head_dim, shares=self.heads, dtype=FLOAT32)
-        yield conv(3 * inner, self.kernel)
+        yield conv(3 * inner, self.kernel, shares=self.heads)
 
     def label(self) -> str:
         return "kimi delta attention"

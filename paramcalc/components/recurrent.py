@@ -121,7 +121,8 @@ class Mamba2(Component):
     def keeps(self) -> Iterator[Kept]:
         """The state of each head, and the inputs of the convolution."""
         yield state(self.heads * self.head_dim * self.state, shares=self.heads, dtype=FLOAT32)
-        yield conv(self.inner + 2 * self.groups * self.state, self.kernel)
+        yield conv(self.inner, self.kernel, shares=self.heads)
+        yield conv(2 * self.groups * self.state, self.kernel, shares=self.groups)
 
     def label(self) -> str:
         return "mamba2"
