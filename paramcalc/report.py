@@ -59,7 +59,7 @@ class LayerRun(Report):
 
 
 class WeightBytes(Report):
-    """Bytes of all parameters in one dtype."""
+    """Bytes of all parameters in one dtype. Buffers, and checkpoints that are quantised, are for `memory`."""
 
     dtype: str
     bytes: int

@@ -53,7 +53,7 @@ active without input embedding  157,376  157.4 K  lookups left out
 non-embedding                   259,264  259.3 K  without embeddings and output head
 
 weights  bfloat16 756.4 KiB (774,528 bytes)
-         fp32 1.48 MiB  int8 378.2 KiB  int4 189.1 KiB
+         fp32 1.48 MiB  fp8 378.2 KiB
 """
 
 

@@ -52,7 +52,9 @@ def parts_of(report: MemoryReport | PerDevice) -> Iterator[tuple[str, int]]:
 def assumptions(report: MemoryReport) -> str:
     """Under which assumptions the figures hold, in a line."""
     a = report.assumptions
-    words = [f"context {exact(a.context)} tokens", f"batch {exact(a.batch)}", f"cache {report.kv_cache.dtype}"]
+    stored = a.dtype or max(report.weights.by_format.items(), key=lambda share: share[1].bytes)[0]
+    words = [f"context {exact(a.context)} tokens", f"batch {exact(a.batch)}", f"weights {stored}"]
+    words.append(f"cache {report.kv_cache.dtype}")
     words.append(f"policy {a.kv_policy}")
     if report.kv_cache.latent:
         words.append(f"mla {a.mla}")

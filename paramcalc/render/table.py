@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WIDE = 400  # columns of a pipe or a file, where nothing needs to be left out
 GAP = 3  # columns between two columns
 BAR, LEAST_BAR = 24, 8  # cells of a full bar where there is room, and the fewest that tell anything
-BYTE_DTYPES = ("float32", "bfloat16", "int8", "int4")
+BYTE_DTYPES = ("float32", "bfloat16", "float8_e4m3fn")
 SHORT = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float8_e4m3fn": "fp8"}
 
 
@@ -152,7 +152,7 @@ def summary(report: CountReport, room: int, include_mtp: bool) -> Table:
 
 
 def weights(report: CountReport) -> RenderableType:
-    """Bytes in the config's dtype, and what the same parameters take in the usual others."""
+    """Bytes of the parameters in the config's dtype and in plain others; formats in blocks are for `memory`."""
     from rich.text import Text
 
     own, total = report.weights, report.parameters.total
