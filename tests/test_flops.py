@@ -87,6 +87,18 @@ def test_experts_count_as_often_as_a_token_uses_them() -> None:
     assert none.components["experts"] == one.components["experts"]
 
 
+def test_an_indexer_limits_attention_to_what_it_keeps() -> None:
+    """DeepSeek-V3.2's 61 layers of 128 heads: 192 + 128 channels for each of 2,048 tokens, not of 8,192.
+
+    The indexer itself scores all: 64 heads of 128 channels, and their weighted sum.
+    """
+    report = paramcalc.flops(paramcalc.load({"model_type": "deepseek_v32"}), tokens=1, context=8192)
+
+    attended = 2 * 61 * 128 * (192 + 128) * 2048
+    assert report.forward.attention == attended + 2 * 61 * 64 * (128 + 1) * 8192
+    assert "limit attention to 2,048 tokens" in report.notes[0]
+
+
 def test_an_encoder_reads_its_source_once() -> None:
     model = paramcalc.load("t5-small")
     first, later = (paramcalc.flops(model, tokens=1, context=n, source=100).forward for n in (1, 2))

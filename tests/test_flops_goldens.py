@@ -69,6 +69,17 @@ def test_flops_equal_those_of_the_reference(family: str) -> None:
             assert report.forward.total == sum(case["flops"].values()), case["case"]
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_windows_alone_make_the_difference(family: str) -> None:
+    """Within all windows, the figures that one gets unasked are the reference's too."""
+    for case in golden(family)["cases"]:
+        asked = {name: case[name] for name in ("tokens", "batch", "source")}
+        model = paramcalc.load(config_of(family, case))
+        unasked, reference = (paramcalc.flops(model, counting=how, **asked) for how in ("needed", "reference"))
+        if not any("limit attention" in note for note in unasked.notes):
+            assert unasked.forward == reference.forward
+
+
 @pytest.mark.parametrize("family", ["llama", "gpt2", "mistral", "gpt_oss", "bert", "deepseek_v3", "t5", "bloom"])
 def test_attention_is_told_apart(family: str) -> None:
     for case in golden(family)["cases"]:

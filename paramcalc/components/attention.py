@@ -453,9 +453,14 @@ class LatentAttention(Component):
         return {"d_model": self.width, "heads": self.heads, "head_dim": channels}
 
     def works(self) -> Iterator[Work]:
-        """Scores and mixing of h heads made from the latent: the form without absorbed projections."""
-        keys = self.query_dim or self.nope_dim + self.rope_dim
-        yield from products(self.heads, keys=keys, values=self.value_dim, **windowed(self.window))
+        """Scores and mixing of h heads made from the latent: the form without absorbed projections.
+
+        An indexer leaves each token as many to attend to as it keeps, like a window.
+        """
+        keys, kept = self.query_dim or self.nope_dim + self.rope_dim, getattr(self.indexer, "keep", None)
+        limits = [size for size in (self.window, kept) if size is not None]
+        window = min(limits) if limits else None
+        yield from products(self.heads, keys=keys, values=self.value_dim, **windowed(window))
 
     def steps(self) -> Iterator[Step]:
         h, keys = self.heads, self.query_dim or self.nope_dim + self.rope_dim

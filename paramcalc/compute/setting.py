@@ -9,7 +9,7 @@ from paramcalc.footprint.assumptions import chosen
 from paramcalc.frozen import Frozen
 from paramcalc.work import Work
 
-# What must be multiplied; or all that the eager reference multiplies: pairs that a window masks, padding too.
+# Pairs that a window masks are left out; or counted, as the eager reference multiplies them.
 Counting = Literal["needed", "reference"]
 
 
@@ -47,7 +47,7 @@ class Setting(Frozen):
         read = n if self.alone else source
         match work.per:
             case "token":
-                return n + (work.spare if self.counting == "reference" and not self.past else 0)
+                return n + (0 if self.past else work.spare)
             case "pair":
                 return self.pairs(work)
             case "cross":
