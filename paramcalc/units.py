@@ -19,6 +19,16 @@ def human_count(number: int) -> str:
     return _scaled(number, COUNTS) or f"{number:,}"
 
 
+def short_count(number: int) -> str:
+    """`109529856` as `110 M`, `1408255488` as `1.41 B`: three figures, for plots; `2 B` where that is exact."""
+    for factor, unit in COUNTS:
+        if number >= factor:
+            value = Decimal(number) / factor
+            places = 2 if value < Decimal("9.995") else 1 if value < Decimal("99.95") else 0
+            return f"{value:.{0 if value == int(value) else places}f} {unit}"
+    return str(number)
+
+
 def human_bytes(number: int) -> str:
     """`16060522496` as `14.96 GiB`: binary, and always says so."""
     return _scaled(number, BYTES) or f"{number:,} B"

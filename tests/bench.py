@@ -55,6 +55,11 @@ def main() -> None:
         counting = microseconds(lambda model=model: paramcalc.count(model))
         both = microseconds(lambda fields=fields: paramcalc.count(paramcalc.load(fields)))
         print(f"{what:<42} count {counting:5.0f} us   load and count {both:5.0f} us")
+    print()
+    for name, step in (("tutorial-110m", 64), ("mixtral-8x7b", 128)):
+        model, grid = paramcalc.load(name), {"depth": range(1, 101), "width": range(step, 101 * step, step)}
+        seconds = microseconds(lambda model=model, grid=grid: paramcalc.scale(model, grid), times=3) / 1e6
+        print(f"{name:<42} scale {seconds:5.1f} s for 10,000 points")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from paramcalc.cli.assumed import ASSUMED, whole
 from paramcalc.cli.axes import DepthsOpt, GpuOpt, OverlayOpt, RuleOpt, ladders, numbers, rule
 from paramcalc.cli.groups import BASE, OUTPUT, takes
 from paramcalc.cli.output import Output, saved, warn
+from paramcalc.cli.plots import PLOTS, Drawing
 from paramcalc.cli.scale import TokensOpt, trained
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import Assumptions
@@ -29,10 +30,11 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: paramcalc design --budget 1.1B --depth 12:48:4 --vocab 32000 --head-dim 64")(design)
 
 
-@takes(base=BASE, assumed=ASSUMED, out=OUTPUT)
+@takes(base=BASE, assumed=ASSUMED, drawing=PLOTS, out=OUTPUT)
 def design(
     base: Model | None,
     assumed: Assumptions,
+    drawing: Drawing,
     out: Output,
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="SIZE", help="What to come close to: 1.1B, 350M, 8GiB.")
@@ -76,6 +78,7 @@ def design(
     from paramcalc.scaling.point import Question
     from paramcalc.scaling.sweep import device_named
 
+    drawing.check(out)
     model = _base(base, vocab, head_dim)
     asked = Question(assumed=assumed, training_tokens=trained(training_tokens), device=device_named(gpu))
     number, is_bytes = (None, False) if budget is None else parse_amount(budget)
@@ -96,12 +99,14 @@ def design(
     if answer["best"] is None:
         first = answer["rows"][0]["problem"] if answer["rows"] else "no depth"
         raise ParamcalcError(f"no model comes close to the budget: {first}", "try other depths, or another base")
+    if drawing.path:
+        drawing.to_file(_report(answer), model)
     if save is not None:
         saved(save, designing.as_yaml(model, answer))
     out.emit(
         answers=lambda: [answer],
         rows=lambda: _rows(_report(answer)),
-        table=lambda columns: _table(_report(answer), columns),
+        table=lambda columns: _table(_report(answer), model, drawing, columns),
     )
 
 
@@ -129,7 +134,7 @@ def _rows(report: DesignReport) -> list[Row]:
     return report_rows(report)
 
 
-def _table(report: DesignReport, width: int | None) -> RenderableType:
+def _table(report: DesignReport, base: Model, drawing: Drawing, width: int | None) -> RenderableType:
     from paramcalc.render.scaling import design_table
 
-    return design_table(report, width)
+    return drawing.under(design_table(report, width), report, base, width)

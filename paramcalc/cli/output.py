@@ -64,18 +64,19 @@ class Output:
             saved(self.path, result)
 
 
-def saved(path: str, result: str) -> None:
+def saved(path: str, result: str | bytes) -> None:
     """Write a file whole or not at all: what is interrupted leaves what was there before."""
+    content = result.encode("utf-8", errors="backslashreplace") if isinstance(result, str) else result
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe cannot be replaced
-            with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(result)
+            with open(path, "wb") as file:
+                file.write(content)
             return
         real = os.path.realpath(path)
         beside = f"{real}.{os.getpid()}.part"
         try:
-            with open(beside, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(result)
+            with open(beside, "wb") as file:
+                file.write(content)
             if os.path.exists(real):
                 os.chmod(beside, os.stat(real).st_mode)
             os.replace(beside, real)

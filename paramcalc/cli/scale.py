@@ -10,6 +10,7 @@ from paramcalc.cli.assumed import ASSUMED
 from paramcalc.cli.axes import DepthsOpt, GpuOpt, OverlayOpt, RuleOpt, SweepOpt, WidthsOpt, grid, ladders, rule
 from paramcalc.cli.groups import BASE, OUTPUT, takes
 from paramcalc.cli.output import Output, warn
+from paramcalc.cli.plots import PLOTS, Drawing
 from paramcalc.cli.progress import progress
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import Assumptions
@@ -37,10 +38,11 @@ TokensOpt = Annotated[
 ]
 
 
-@takes(base=BASE, assumed=ASSUMED, out=OUTPUT)
+@takes(base=BASE, assumed=ASSUMED, drawing=PLOTS, out=OUTPUT)
 def scale(
     base: Model | None,
     assumed: Assumptions,
+    drawing: Drawing,
     out: Output,
     depth: DepthsOpt = None,
     width: WidthsOpt = None,
@@ -57,6 +59,7 @@ def scale(
 
     if base is None:
         raise ParamcalcError("no model given", "give a config.json, or --preset tutorial-110m")
+    drawing.check(out)
     asked = Question(assumed=assumed, training_tokens=trained(training_tokens), device=device_named(gpu))
     with progress("points") as each:
         answer = figures(
@@ -68,10 +71,12 @@ def scale(
             each=each,
         )
     warn(answer["warnings"])
+    if drawing.path:
+        drawing.to_file(_report(answer), base)
     out.emit(
         answers=lambda: [answer],
         rows=lambda: _rows(_report(answer)),
-        table=lambda columns: _table(_report(answer), columns),
+        table=lambda columns: _table(_report(answer), base, drawing, columns),
     )
 
 
@@ -97,7 +102,7 @@ def _rows(report: ScaleReport) -> list[Row]:
     return report_rows(report)
 
 
-def _table(report: ScaleReport, width: int | None) -> RenderableType:
+def _table(report: ScaleReport, base: Model, drawing: Drawing, width: int | None) -> RenderableType:
     from paramcalc.render.scaling import scale_table
 
-    return scale_table(report, width)
+    return drawing.under(scale_table(report, width), report, base, width)

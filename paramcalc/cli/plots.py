@@ -1,0 +1,92 @@
+"""The options of plots: under the table, as a file, of which kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer  # noqa: TID253  (only the command line imports this module)
+
+from paramcalc.cli.groups import Group
+from paramcalc.cli.options import FLAG
+from paramcalc.cli.output import Output, saved
+from paramcalc.cli.streams import colored
+from paramcalc.errors import ParamcalcError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from paramcalc.model import Model
+    from paramcalc.scaling.report import DesignReport, ScaleReport
+
+ChartOpt = Annotated[bool, typer.Option("--chart", metavar=FLAG, help="Draw the plot under the table.")]
+PlotOpt = Annotated[
+    str | None,
+    typer.Option("--plot", metavar="FILE", help="Draw the plot into a file: .svg, .png or .html (needs matplotlib)."),
+]
+KindOpt = Annotated[
+    str | None,
+    typer.Option(
+        "--plot-kind",
+        metavar="KIND",
+        help="heatmap, categories, frontier or moe, or several of them; what suits the axes if not given.",
+    ),
+]
+
+
+class Drawing(NamedTuple):
+    """Which plots are asked for, and where they go."""
+
+    chart: bool
+    path: str | None
+    kinds: tuple[str, ...]
+
+    def check(self, out: Output) -> None:
+        """Before anything is computed. Raises ParamcalcError for what cannot be drawn at all."""
+        if self.chart and out.format != "table":
+            raise ParamcalcError(f"--chart is drawn under a table, not in {out.format}", "--plot FILE goes with all")
+        if self.kinds and not (self.chart or self.path):
+            raise ParamcalcError("--plot-kind without a plot", "add --chart, or --plot FILE")
+        if self.kinds:
+            from paramcalc.plots.suited import known
+
+            for kind in self.kinds:
+                known(kind)
+        if self.path is not None:
+            from paramcalc.render.figures import needs_matplotlib, suffix
+
+            suffix(self.path)
+            needs_matplotlib()
+
+    def to_file(self, report: ScaleReport | DesignReport, base: Model) -> None:
+        """Write the file, if one is asked for."""
+        if self.path is None:
+            return
+        from paramcalc.plots.suited import plots
+        from paramcalc.render.figures import file
+
+        saved(self.path, file(plots(report, base, self.kinds), self.path))
+
+    def under(
+        self, table: RenderableType, report: ScaleReport | DesignReport, base: Model, width: int | None
+    ) -> RenderableType:
+        """The table with the plots below it, if they are asked for."""
+        if not self.chart:
+            return table
+        from rich.console import Group
+        from rich.text import Text
+
+        from paramcalc.plots.suited import plots
+        from paramcalc.render.charts import chart
+
+        drawn = plots(report, base, self.kinds)
+        color = width is not None and colored()
+        return Group(table, *(Text("\n").append_text(chart(plot, width, color=color)) for plot in drawn))
+
+
+def drawing(*, chart: bool, plot: str | None, plot_kind: str | None) -> Drawing:
+    """The options, read."""
+    kinds = tuple(kind.strip().lower() for kind in (plot_kind or "").split(",") if kind.strip())
+    return Drawing(chart, plot, kinds)
+
+
+PLOTS = Group(dict(chart=(ChartOpt, False), plot=PlotOpt, plot_kind=KindOpt), drawing)

@@ -1,0 +1,1 @@
+"""What plots of sweeps and designs show, as data; the drawers are in `render`."""

@@ -1,0 +1,120 @@
+"""One figure against another: width against depth, total against active parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil, floor, log10
+
+from paramcalc.errors import ParamcalcError
+from paramcalc.plots.grids import rounds
+from paramcalc.plots.shapes import DEPTH, UNITS, WIDTH, Dot, Scale, Scatter, Series, unit, varying
+from paramcalc.scaling.report import DesignReport, Reference, ScaleReport
+from paramcalc.units import human_bytes, short_count
+
+MOST_LABELS = 24  # points that are named
+NEAR = 2  # published models of up to so many times the parameters, or as many times fewer, are named
+WITHIN = 10  # and shown at all: others would push the axes apart
+FAR = 8  # largest over smallest value from which on an axis is logarithmic
+
+
+def frontier(report: DesignReport) -> Scatter:
+    """The width (or whatever was sought) that meets the budget at each depth, with published models."""
+    sought = report.goal.solve
+    rows = [(i, row) for i, row in enumerate(report.rows) if row.valid]
+    dots = tuple(Dot(row.depth or 0, row.at[sought], str(row.at[sought])) for _, row in rows)
+    best = next((place for place, (i, _) in enumerate(rows) if i == report.best), None)
+    sizes = [row.parameters.total for _, row in rows if row.parameters]
+    beside = [] if sought != WIDTH else ladders(report, sizes, lambda one: (one.depth, one.width))
+    series = (Series(aim(report), dots, joined=True, best=best), *beside)
+    shown = [dot for one in series for dot in one.dots]
+    return Scatter(
+        f"{report.model.name}: {unit(sought).split(' (')[0]} at each depth, {aim(report)}",
+        scale(UNITS[DEPTH], [dot.x for dot in shown]),
+        scale(unit(sought), [dot.y for dot in shown]),
+        series,
+    )
+
+
+def aim(report: DesignReport) -> str:
+    """What a design is to come close to, in a few words."""
+    return (
+        f"largest on {report.assumptions.gpu}"
+        if report.goal.budget is None
+        else f"{report.goal.match} {budget(report)}"
+    )
+
+
+def budget(report: DesignReport) -> str:
+    """The budget as people write it."""
+    size = report.goal.budget or 0
+    return human_bytes(size) if report.goal.match == "weight-bytes" else short_count(size)
+
+
+def active(report: ScaleReport | DesignReport) -> Scatter:
+    """All parameters against those that one token uses. Raises ParamcalcError where those are the same."""
+    if not has_experts(report):
+        raise ParamcalcError(f"--plot-kind moe: {report.model.name} has no experts", "every parameter of it is active")
+    names, _ = varying(report.rows)
+    outer, inner = (names[0] if len(names) > 1 else ""), names[1:] or names
+    groups: dict[str, list[Dot]] = {}
+    few = len(report.rows) <= MOST_LABELS
+    for row in report.rows:
+        if row.parameters:
+            name = " x ".join(str(row.at.get(name)) for name in inner) if few else ""
+            group = f"{outer} {row.at.get(outer)}" if outer else inner[0]
+            groups.setdefault(group, []).append(Dot(row.parameters.active, row.parameters.total, name))
+    sizes = [dot.y for dots in groups.values() for dot in dots]
+    own = [Series(name, tuple(dots), joined=True) for name, dots in groups.items()]
+    series = (*own, *ladders(report, sizes, lambda one: (one.parameters.active, one.parameters.total)))
+    shown = [dot for one in series for dot in one.dots]
+    return Scatter(
+        f"{report.model.name}: total against active parameters",
+        scale("active parameters of one token", [dot.x for dot in shown], written=short_count),
+        scale("total parameters", [dot.y for dot in shown], written=short_count),
+        series,
+        diagonal="dense",
+    )
+
+
+def has_experts(report: ScaleReport | DesignReport) -> bool:
+    """Whether any point has parameters that a token does not use."""
+    return any(row.parameters and row.parameters.active != row.parameters.total for row in report.rows)
+
+
+def ladders(
+    report: ScaleReport | DesignReport, sizes: Sequence[int], place: Callable[[Reference], tuple[int, int]]
+) -> list[Series]:
+    """Published models, a series for each ladder: those not far from the sizes of the sweep, the nearest ones named."""
+    found = []
+    for ladder in dict.fromkeys(one.ladder for one in report.overlay):
+        rungs = [one for one in report.overlay if one.ladder == ladder]
+        shown = [one for one in rungs if near(one, sizes, WITHIN)]
+        dots = tuple(Dot(*place(one), one.name if near(one, sizes, NEAR) else "") for one in shown)
+        name = ladder if len(shown) == len(rungs) else f"{ladder} ({len(shown)} of {len(rungs)})"
+        found.append(Series(name, dots, joined=False))
+    return [one for one in found if one.dots]
+
+
+def near(one: Reference, sizes: Sequence[int], times: int) -> bool:
+    """Whether a published model has up to so many times the parameters of these sizes, or as many times fewer."""
+    return min(sizes) <= one.parameters.total * times and one.parameters.total <= max(sizes) * times
+
+
+def scale(label: str, values: Sequence[int], *, written: Callable[[int], str] = str) -> Scale:
+    """An axis with some room at both ends, logarithmic where values differ much."""
+    low, high = max(1, min(values)), max(1, *values)
+    if high > FAR * low:
+        room = (high / low) ** 0.06
+        ends = low / room, high * room
+        steps = (1, 2, 5) if high < 1000 * low else (1,)
+        return Scale(label, *ends, logarithmic=True, ticks=rounds(*ends, steps), written=written)
+    room = 0.08 * (high - low) or 0.5 * high
+    ends = low - room, high + room
+    return Scale(label, *ends, logarithmic=False, ticks=evenly(*ends), written=written)
+
+
+def evenly(low: float, high: float) -> tuple[int, ...]:
+    """About five round numbers between two, equally far from each other."""
+    power = 10 ** floor(log10((high - low) / 5)) if high - low >= 5 else 1
+    step = next(many * power for many in (1, 2, 5, 10) if (high - low) / (many * power) <= 7)
+    return tuple(range(ceil(low / step) * step, floor(high) + 1, step))
