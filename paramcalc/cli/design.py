@@ -76,6 +76,7 @@ def design(
     from paramcalc.scaling import design as designing
     from paramcalc.scaling import rules as following
     from paramcalc.scaling.point import Question
+    from paramcalc.scaling.search import goal
     from paramcalc.scaling.sweep import device_named
 
     drawing.check(out)
@@ -87,7 +88,7 @@ def design(
         raise ParamcalcError(f"--budget {budget} is no figure of {word}", "8GiB is of weight-bytes, 1.1B of the others")
     answer = designing.figures(
         model,
-        designing.goal(number, word, asked, utilization or 1),
+        goal(number, word, asked, utilization or 1),
         depth=numbers("depth", depth) if depth else designing.SPREAD if base is None and not solve else (),
         solve=solve,
         multiple_of=whole(multiple_of) if multiple_of else None,

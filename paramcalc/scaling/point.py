@@ -20,6 +20,7 @@ from paramcalc.spec import Component
 
 if TYPE_CHECKING:
     from paramcalc.footprint.devices import Device
+    from paramcalc.scaling.rules import Rules
 
 TRAINING = 3  # forward, and twice as much backward
 CHINCHILLA = 20  # tokens for each parameter (Hoffmann et al. 2022, 2203.15556, table 3)
@@ -31,6 +32,17 @@ class Question(Frozen):
     assumed: Assumptions
     training_tokens: int | None = None  # None: Chinchilla's 20 for each parameter that a token uses
     device: Device | None = None
+
+    def stated(self, base: Model, follow: Rules) -> Figures:
+        """The assumptions that a report states."""
+        return {
+            "context": self.assumed.context,
+            "batch": self.assumed.batch,
+            "dtype": self.assumed.dtype or base.dtype,
+            "rules": follow.values(),
+            "training_tokens": self.training_tokens,
+            "gpu": self.device.name if self.device else None,
+        }
 
 
 class Bench:
