@@ -8,12 +8,13 @@ from decimal import Decimal
 from math import prod
 
 from paramcalc import dims
+from paramcalc.containers import Mtp, Stack
 from paramcalc.count import count
 from paramcalc.dims import Monomial
 from paramcalc.model import Model
 from paramcalc.outline import BUILT, SHIPPED, parts_of
 from paramcalc.report import Explanation, Line, Symbol
-from paramcalc.spec import Component, Mtp, Part, Role, Stack, Weight
+from paramcalc.spec import Component, Part, Role, Weight
 
 Polynomial = Counter[Monomial]
 COPIES = "with its own copies of the embedding and the head"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from paramcalc.spec import Component, Mtp, Part, Product, Role, Stack, Weight
+from paramcalc.containers import Mtp, Stack
+from paramcalc.leaves import Product
+from paramcalc.spec import Component, Part, Role, Weight
 
 BUILT: frozenset[Role] = frozenset(["parameter"])
 SHIPPED: frozenset[Role] = frozenset(["parameter", "mtp", "buffer"])  # within a module that is reported apart

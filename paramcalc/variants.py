@@ -7,11 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.config import Config, Stated
+from paramcalc.containers import Block
 from paramcalc.errors import ConfigError
 from paramcalc.families.registry import Family
 from paramcalc.model import FieldValue
 from paramcalc.overrides import known_fields, other_names, overridden
-from paramcalc.spec import Block, Component
+from paramcalc.spec import Component
 
 if TYPE_CHECKING:
     from paramcalc.families.own_fields import TransformerConfig

@@ -14,10 +14,11 @@ import pytest
 import paramcalc
 import paramcalc.components as components
 from paramcalc.components import ROOMS
+from paramcalc.containers import Stack
 from paramcalc.footprint import cache
 from paramcalc.footprint.assumptions import assume
 from paramcalc.kept import Kept
-from paramcalc.spec import Component, Stack
+from paramcalc.spec import Component
 
 GOLDENS, CONFIGS = (Path(__file__).parent / name for name in ("goldens_cache", "goldens"))
 FAMILIES = sorted(path.stem for path in GOLDENS.glob("*.json"))

@@ -98,7 +98,21 @@ def test_nobody_imports_the_command_line() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["spec", "dims", "frozen", "components", "count", "outline", "compute", "work", "steps", "explain", "report"],
+    [
+        "spec",
+        "leaves",
+        "containers",
+        "dims",
+        "frozen",
+        "components",
+        "count",
+        "outline",
+        "compute",
+        "work",
+        "steps",
+        "explain",
+        "report",
+    ],
 )
 def test_the_engine_knows_neither_families_nor_configs(name: str) -> None:
     files = [PACKAGE / f"{name}.py"] if (PACKAGE / f"{name}.py").exists() else sorted((PACKAGE / name).glob("*.py"))

@@ -6,20 +6,9 @@ import pytest
 
 import paramcalc
 from paramcalc.components import Attention, LatentAttention, Mamba, Mamba2, Mlp, Moe
-from paramcalc.spec import (
-    Category,
-    Component,
-    Conv1d,
-    Embedding,
-    Linear,
-    Norm,
-    Param,
-    Run,
-    Tie,
-    block,
-    claimed,
-    stack,
-)
+from paramcalc.containers import Run, block, stack
+from paramcalc.leaves import Conv1d, Embedding, Linear, Norm, Param
+from paramcalc.spec import Category, Component, Tie, claimed
 
 
 def total(component: Component) -> int:

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from paramcalc.components.ffn import Experts, Router, grouped
+from paramcalc.containers import block
 from paramcalc.dims import Size
 from paramcalc.kept import Kept, Span, state
-from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Product, Split, block, by_heads, within
+from paramcalc.leaves import Conv1d, Linear, Norm, Param, Product
+from paramcalc.spec import Category, Component, Split, by_heads, within
 from paramcalc.steps import BATCH, CONTEXT, SOURCE, TOKENS, Axis, Step, per_token
 from paramcalc.work import Limit, Per, Work
 

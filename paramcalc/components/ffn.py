@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
-from paramcalc.spec import Category, Component, Linear, Param, Part, Split, within
+from paramcalc.leaves import Linear, Param
+from paramcalc.spec import Category, Component, Part, Split, within
 from paramcalc.steps import BATCH, TOKENS, Step, per_token
 
 

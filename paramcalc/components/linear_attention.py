@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
 from paramcalc.kept import FLOAT32, Kept, conv, state
-from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Split, by_heads
+from paramcalc.leaves import Conv1d, Linear, Norm, Param
+from paramcalc.spec import Category, Component, Split, by_heads
 from paramcalc.work import Work
 
 # Tokens that the references of the delta rules and of xLSTM take at a time; the last chunk is filled up.

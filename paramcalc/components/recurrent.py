@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
 from paramcalc.kept import FLOAT32, Kept, conv, state
-from paramcalc.spec import Category, Component, Conv1d, Linear, Norm, Param, Split, Weight, by_heads
+from paramcalc.leaves import Conv1d, Linear, Norm, Param
+from paramcalc.spec import Category, Component, Split, Weight, by_heads
 from paramcalc.steps import Step
 from paramcalc.work import Work
 

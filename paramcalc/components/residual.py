@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.dims import Size
-from paramcalc.spec import Category, Component, Linear, Norm, Param
+from paramcalc.leaves import Linear, Norm, Param
+from paramcalc.spec import Category, Component
 from paramcalc.work import Work
 
 

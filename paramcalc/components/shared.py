@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from paramcalc.containers import block
 from paramcalc.dims import Size
 from paramcalc.kept import Kept
-from paramcalc.spec import Category, Component, Linear, Tie, block, claimed
+from paramcalc.leaves import Linear
+from paramcalc.spec import Category, Component, Tie, claimed
 from paramcalc.steps import SAME, Step
 from paramcalc.work import Work
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from paramcalc.dims import Size, named
 from paramcalc.kept import FLOAT32, Kept
-from paramcalc.spec import Category, Component, Linear, Norm, Param, Split, by_heads
+from paramcalc.leaves import Linear, Norm, Param
+from paramcalc.spec import Category, Component, Split, by_heads
 from paramcalc.work import Work
 
 

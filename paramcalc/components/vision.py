@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from paramcalc.containers import Block
 from paramcalc.dims import Size
-from paramcalc.spec import Block, Category, Component, Tie, Weight
+from paramcalc.spec import Category, Component, Tie, Weight
 from paramcalc.work import Work
 
 

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.compute.flops import fitted, text_part
 from paramcalc.compute.setting import Setting
+from paramcalc.containers import ROLES, Block, Mtp, Stack
 from paramcalc.count import Figures, describe
 from paramcalc.footprint.assumptions import assume
 from paramcalc.footprint.cache_dtypes import Entries
 from paramcalc.kept import Kept
+from paramcalc.leaves import Norm
 from paramcalc.model import Model
 from paramcalc.outline import layer_name
-from paramcalc.spec import ROLES, Block, Component, Mtp, Norm, Part, Stack
+from paramcalc.spec import Component, Part
 from paramcalc.steps import BATCH, CONTEXT, NOTHING, SAME, SOURCE, TOKENS, Shape, Step
 from paramcalc.version import SCHEMA_VERSION, __version__
 

@@ -8,7 +8,8 @@ from paramcalc.components import Attention
 from paramcalc.config import Config
 from paramcalc.dims import named
 from paramcalc.families.patterns import FULL, SLIDING
-from paramcalc.spec import Component, Linear, Norm, by_heads
+from paramcalc.leaves import Linear, Norm
+from paramcalc.spec import Component, by_heads
 
 
 def head_dim(c: Config) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from paramcalc.config import Config, Reading
+from paramcalc.containers import Block, block
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import get
 from paramcalc.families.sides import Form, spectrogram_encoder
 from paramcalc.families.vision import two_layers
-from paramcalc.spec import Block, Component, Norm, block
+from paramcalc.leaves import Norm
+from paramcalc.spec import Component
 
 WHISPER = Form(spare_rows=0, embed_norm=False, pre_norm=True, key_bias=False)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from paramcalc.components import Attention, Conv2d
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads, gqa, mha
 from paramcalc.families.audio import text_model
@@ -16,7 +17,8 @@ from paramcalc.families.feedforward import mlp
 from paramcalc.families.seeing import joined
 from paramcalc.families.skeletons import ignored, pre_norm
 from paramcalc.families.towers import tower, tower_in
-from paramcalc.spec import Block, Component, Conv1d, Linear, Norm, Run, block, stack
+from paramcalc.leaves import Conv1d, Linear, Norm
+from paramcalc.spec import Component
 
 
 def hears(c: Config, projector: Callable[[Config, int], Component], *, completes: bool = False) -> Component:

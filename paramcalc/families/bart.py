@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from paramcalc.components import Moe
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import lm_head, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.families.sides import Form, attention, head, joined, layer, model, side, sizes_of
 from paramcalc.families.skeletons import layer_norm
-from paramcalc.spec import Block, Embedding, Linear, block
+from paramcalc.leaves import Embedding, Linear
 
 M2M = Form(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Attention, Mlp
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block
 from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads, mha, sized
 from paramcalc.families.encoding import embeddings, encoder, encoder_layer, projected
@@ -21,7 +22,8 @@ from paramcalc.families.heads import (
 )
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import layer_norm
-from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Product, Run, block
+from paramcalc.leaves import Conv1d, Embedding, Linear, Norm, Param, Product
+from paramcalc.spec import Component
 
 # -- BERT with another table or another head ---------------------------------------------------------------------
 

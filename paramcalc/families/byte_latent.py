@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads, gqa, kv_heads
 from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import pre_norm, rms
-from paramcalc.spec import Block, Embedding, Linear, Run, block, stack
+from paramcalc.leaves import Embedding, Linear
 
 PATCHES = (
     "how many patches a text falls into is not known; the cache is that of a patch for every byte, and without the "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import gqa, mha
 from paramcalc.families.feedforward import glu
@@ -12,7 +13,8 @@ from paramcalc.families.seeing import any_language_model, composes, joined
 from paramcalc.families.skeletons import layer_norm, pre_norm, rms
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import cubes, patch_count, patches, plain, qwen2_5_merger, two_layers
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
+from paramcalc.leaves import Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
 
 
 @family("deepseek_vl", ties="above")

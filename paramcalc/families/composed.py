@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.config import Config, Reading
+from paramcalc.containers import Block, block
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import family, get
 from paramcalc.families.seeing import renamed
-from paramcalc.spec import Block, Component, Linear, block
+from paramcalc.leaves import Linear
+from paramcalc.spec import Component
 
 
 def half(c: Config, section: str, kind: str, head: str, **ours: Any) -> tuple[Component, Config]:

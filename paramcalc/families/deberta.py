@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads, mha
 from paramcalc.families.encoding import CLASSIFIED, embeddings, encoder_layer, projected
 from paramcalc.families.heads import dense, encoder_heads, labels
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import layer_norm
-from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Param, Product, Run, block, stack
+from paramcalc.leaves import Conv1d, Embedding, Linear, Param, Product
+from paramcalc.spec import Component
 
 
 @family("deberta")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block
 from paramcalc.families.attentions import gqa
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.latent_parts import experts, latent_attention, shared_width
@@ -10,7 +11,6 @@ from paramcalc.families.mtp import mtp_modules
 from paramcalc.families.patterns import DENSE, SPARSE, dense_then_sparse
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, pre_norm, rms
-from paramcalc.spec import Block
 
 
 @family("deepseek")

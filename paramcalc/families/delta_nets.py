@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import GatedDeltaNet
 from paramcalc.config import Config
+from paramcalc.containers import Block, Mtp
 from paramcalc.dims import named
 from paramcalc.families.attentions import head_dim, head_gate, normed, normed_at_once
 from paramcalc.families.feedforward import glu, moe
@@ -11,7 +12,8 @@ from paramcalc.families.mixers import delta_net
 from paramcalc.families.patterns import DENSE, FULL, LINEAR, SPARSE, every, mixers, stepped
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, norms_after, pre_norm, rms
-from paramcalc.spec import Block, Component, Linear, Mtp
+from paramcalc.leaves import Linear
+from paramcalc.spec import Component
 
 
 def qwen_mixers(c: Config) -> tuple[dict[str, Component], list[str]]:

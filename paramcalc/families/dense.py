@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.families.attentions import gqa, head_dim, kv_heads, normed
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.latent_parts import latent_attention
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, layer_norm, norms_around, pre_norm, rms
-from paramcalc.spec import Block, Norm, Param, block
+from paramcalc.leaves import Norm, Param
 
 
 @family("arcee")

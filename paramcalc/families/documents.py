@@ -5,6 +5,7 @@ from __future__ import annotations
 from paramcalc.components import Mlp
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.families.attentions import equal_heads, gqa, mha
 from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family
@@ -12,7 +13,8 @@ from paramcalc.families.seeing import composes, sees
 from paramcalc.families.skeletons import decoder, layer_norm, pre_norm, rms
 from paramcalc.families.towers import tower
 from paramcalc.families.vision import cubes, patch_count, patches, plain, square, two_layers
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
+from paramcalc.leaves import Embedding, Linear, Norm
+from paramcalc.spec import Component
 
 
 @family("lighton_ocr", ties="above")

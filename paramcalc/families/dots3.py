@@ -6,6 +6,7 @@ from typing import Any
 
 from paramcalc.components import LatentAttention
 from paramcalc.config import Config
+from paramcalc.containers import Block
 from paramcalc.families.attentions import head_gate
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.latent_parts import INDEXED, frequent, lightning
@@ -14,7 +15,6 @@ from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, mlp_words,
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder
 from paramcalc.kept import FLOAT32
-from paramcalc.spec import Block
 
 SWA = dict(num_attention_heads=64, q_lora_rank=1024, kv_lora_rank=1024, qk_nope_head_dim=192) | dict(
     qk_rope_head_dim=None, v_head_dim=128

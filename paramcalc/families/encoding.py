@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, Layers, Run, block, stack
 from paramcalc.families.attentions import mha
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.skeletons import layer_norm
-from paramcalc.spec import Block, Component, Embedding, Layers, Linear, Norm, Run, block, stack
+from paramcalc.leaves import Embedding, Linear, Norm
+from paramcalc.spec import Component
 
 CLASSIFIED = ("sequence_classification", "multiple_choice")
 

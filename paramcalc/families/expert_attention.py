@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from paramcalc.components import ConvolvedAttention, ExpertAttention
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.families.attentions import kv_heads
 from paramcalc.families.feedforward import moe
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, rms
-from paramcalc.spec import Block, Linear, Norm, Param, block
+from paramcalc.leaves import Linear, Norm, Param
 
 
 @family("jetmoe")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.families.attentions import gqa, head_dim, kv_heads, normed, sized, sliding
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.patterns import FULL, SLIDING, full_every, per_layer_overrides
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, norms_around, rms
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Product, block
+from paramcalc.leaves import Embedding, Linear, Norm, Param, Product
+from paramcalc.spec import Component
 
 
 @family("gemma")

@@ -7,13 +7,15 @@ from typing import Any
 from paramcalc.components import Attention
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import gqa
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.registry import family, get
 from paramcalc.families.seeing import joined, text_alone
 from paramcalc.families.skeletons import norms_around, rms
-from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
+from paramcalc.leaves import Conv1d, Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
 
 
 def text_part(c: Config) -> tuple[Component, Config]:

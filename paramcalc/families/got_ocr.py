@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Conv2d
 from paramcalc.config import Config
+from paramcalc.containers import Block, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads, mha
 from paramcalc.families.audio import text_model
@@ -13,7 +14,8 @@ from paramcalc.families.seeing import joined
 from paramcalc.families.skeletons import layer_norm, pre_norm
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import patches
-from paramcalc.spec import Block, Component, Linear, Norm, Param, block, stack
+from paramcalc.leaves import Linear, Norm, Param
+from paramcalc.spec import Component
 
 
 @tower("got_ocr2_vision", "pp_chart2table_vision")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.families.attentions import mha
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import decoder_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, positions, pre_norm
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, stack
+from paramcalc.leaves import Embedding, Linear, Norm
+from paramcalc.spec import Component
 
 REPEATED = "transformers' Falcon keeps a copy of each key and value head for every query head that shares it"
 UNFORGETTING = "transformers' GPT-Neo keeps all tokens of local layers too (kv_policy=uniform)"

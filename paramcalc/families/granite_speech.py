@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads, mha
 from paramcalc.families.audio import text_model
@@ -13,7 +14,8 @@ from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
 from paramcalc.families.skeletons import layer_norm
 from paramcalc.families.towers import tower, tower_in
-from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Param, Run, block, stack
+from paramcalc.leaves import Conv1d, Embedding, Linear, Param
+from paramcalc.spec import Component
 
 
 def batch_norm(width: int) -> Block:

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.dims import named
-from paramcalc.spec import Block, Component, Linear, Norm, Param, block, by_vocabulary
+from paramcalc.leaves import Linear, Norm, Param
+from paramcalc.spec import Component, by_vocabulary
 from paramcalc.work import Per
 
 # -- decoders ----------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block
 from paramcalc.families.attentions import gqa
 from paramcalc.families.audio import audio_tower, text_model, two_matrices
 from paramcalc.families.audio_encoders import hears
@@ -11,7 +12,8 @@ from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined, only_text
 from paramcalc.families.skeletons import causal_lm, rms
 from paramcalc.families.vision import two_layers
-from paramcalc.spec import Block, Component, Linear, Run, block
+from paramcalc.leaves import Linear
+from paramcalc.spec import Component
 
 # -- with the tower counted --------------------------------------------------------------------------------------
 

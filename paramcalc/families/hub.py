@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import gqa, mha
 from paramcalc.families.feedforward import glu, mlp, moe
@@ -10,7 +11,8 @@ from paramcalc.families.heads import unknown_head
 from paramcalc.families.patterns import DENSE, SPARSE, every
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, layer_norm, norms_around, parallel, pre_norm, rms
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, by_vocabulary, stack
+from paramcalc.leaves import Embedding, Linear, Norm
+from paramcalc.spec import Component, by_vocabulary
 
 
 def unpublished(c: Config) -> None:

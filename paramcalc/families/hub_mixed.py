@@ -7,13 +7,15 @@ from typing import Any, Literal
 
 from paramcalc.components import Attention, LightningAttention, Mlp
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.dims import named
 from paramcalc.families.attentions import gqa, head_dim, mha, sized
 from paramcalc.families.feedforward import glu, mlp, moe
 from paramcalc.families.mixers import mamba
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, ignored, pre_norm, rms
-from paramcalc.spec import Block, Component, Linear, Norm, Param, block
+from paramcalc.leaves import Linear, Norm, Param
+from paramcalc.spec import Component
 
 # -- MiniMax-01 --------------------------------------------------------------------------------------------------
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from paramcalc.components import LightningAttention, RgLru
 from paramcalc.config import Config
+from paramcalc.containers import Block
 from paramcalc.dims import named
 from paramcalc.families.attentions import gqa, head_dim
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.patterns import FULL, LINEAR, SLIDING, every, mixers
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder
-from paramcalc.spec import Block
 
 
 @family("minimax")

@@ -6,6 +6,7 @@ from typing import Any
 
 from paramcalc.components import Attention, CausalConv, Mlp
 from paramcalc.config import Config, Reading
+from paramcalc.containers import Block, Run, block
 from paramcalc.families.attentions import head_gate
 from paramcalc.families.feedforward import moe
 from paramcalc.families.mtp import unbuilt_mtp
@@ -13,7 +14,8 @@ from paramcalc.families.patterns import DENSE, SPARSE, every, mlp_words
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, rms
 from paramcalc.kept import FLOAT32
-from paramcalc.spec import Block, Component, Linear, Norm, Param, Run, block
+from paramcalc.leaves import Linear, Norm, Param
+from paramcalc.spec import Component
 
 FULL, SLIDING = "hybrid", "hybrid_sliding"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import KimiDeltaAttention
 from paramcalc.config import Config
+from paramcalc.containers import Block
 from paramcalc.families.attentions import head_gate
 from paramcalc.families.feedforward import glu
 from paramcalc.families.latent_parts import experts, latent_attention
@@ -21,7 +22,7 @@ from paramcalc.families.patterns import (
 )
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder
-from paramcalc.spec import Block, Component
+from paramcalc.spec import Component
 
 
 def delta_and_latent(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import composes
 from paramcalc.families.skeletons import ignored, layer_norm
 from paramcalc.families.towers import tower
 from paramcalc.families.vision import pair, plain, two_layers
-from paramcalc.spec import Block, Component, Norm, Param, Run, block, stack
+from paramcalc.leaves import Norm, Param
+from paramcalc.spec import Component
 
 
 @tower("moonvit", "kimi_k25_vision")

@@ -5,13 +5,15 @@ from __future__ import annotations
 from paramcalc.components import LatentAttention, Router
 from paramcalc.components.ffn import Experts
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.latent_parts import experts, frequent, latent_attention, lightning, shared_width
 from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import DENSE, SPARSE, first_dense, mlp_words
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, ignored, pre_norm, rms
-from paramcalc.spec import Block, Component, Linear, Run, block
+from paramcalc.leaves import Linear
+from paramcalc.spec import Component
 
 
 def indexed(c: Config) -> LatentAttention:

@@ -7,7 +7,8 @@ from paramcalc.config import Config
 from paramcalc.families.attentions import equal_heads
 from paramcalc.families.feedforward import moe
 from paramcalc.families.patterns import DENSE, SPARSE
-from paramcalc.spec import Component, Norm
+from paramcalc.leaves import Norm
+from paramcalc.spec import Component
 
 INDEXED, CSA, HCA = "indexed_attention", "compressed_sparse_attention", "heavily_compressed_attention"
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from paramcalc.components import ShortConv
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.dims import named
 from paramcalc.families.attentions import head_gate, normed, sliding
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, first_dense, mixers
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, rms
-from paramcalc.spec import Block, Component, Norm, block
+from paramcalc.leaves import Norm
+from paramcalc.spec import Component
 
 CONV = "conv"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
+from paramcalc.containers import Block
 from paramcalc.families.attentions import equal_heads, gqa, normed, normed_apart, normed_at_once, sliding
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.patterns import FULL, SLIDING, kinds
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, layer_norm, norms_after, parallel, pre_norm
-from paramcalc.spec import Block, Norm
+from paramcalc.leaves import Norm
 
 
 @family("llama", "granite", "emu3_text_model", "exaone", "internlm3", "baichuan", "Yi", "internlm2", "iquestcoder")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.dims import named
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import composes, renamed
 from paramcalc.families.vision import two_layers
-from paramcalc.spec import Block, Component, Linear, Norm, Param, block
+from paramcalc.leaves import Linear, Norm, Param
+from paramcalc.spec import Component
 
 
 def tapped(c: Config) -> int:

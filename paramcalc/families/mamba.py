@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from paramcalc.components import Mamba2
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block
 from paramcalc.families.mixers import mamba
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, rms
-from paramcalc.spec import Block, Run, block
 
 
 @family("mamba", "falcon_mamba")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Mamba2, Mlp, Moe
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block
 from paramcalc.families.attentions import gqa
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.mixers import mamba
@@ -11,7 +12,8 @@ from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import FULL, LINEAR, mixers
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, rms
-from paramcalc.spec import Block, Component, Linear, Run, block
+from paramcalc.leaves import Linear
+from paramcalc.spec import Component
 
 
 @family("jamba")

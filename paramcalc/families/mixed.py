@@ -8,6 +8,7 @@ from typing import Any
 from paramcalc.components import Mlp
 from paramcalc.components.ffn import Experts
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import gqa, head_dim, head_gate, kv_heads, normed, sliding
 from paramcalc.families.feedforward import glu, moe
@@ -28,7 +29,8 @@ from paramcalc.families.patterns import (
 )
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, norms_around, pre_norm, rms
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
+from paramcalc.leaves import Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
 
 # -- layers of their own kind ------------------------------------------------------------------------------------
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from paramcalc.components import Moe
 from paramcalc.config import Config
+from paramcalc.containers import Block
 from paramcalc.families.attentions import equal_heads, gqa, kv_heads, normed, sliding
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, every, full_every, full_first, kinds, stepped
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder
-from paramcalc.spec import Block, Norm
+from paramcalc.leaves import Norm
 
 
 @family("mixtral")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Mtp
 from paramcalc.families.skeletons import rms
-from paramcalc.spec import Component, Embedding, Linear, Mtp
+from paramcalc.leaves import Embedding, Linear
+from paramcalc.spec import Component
 
 
 def mtp_modules(c: Config, layer: Component) -> Mtp:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.families.attentions import gqa, head_dim
 from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family, get
 from paramcalc.families.seeing import joined, only_text
 from paramcalc.families.skeletons import causal_lm, pre_norm, rms
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block
+from paramcalc.leaves import Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
 
 
 def language_model(c: Config, section: str, model_type: str, **fixed: Any) -> Component:

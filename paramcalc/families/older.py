@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.families.attentions import equal_heads, gqa, mha, sized
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.heads import decoder_head, labels, lm_head, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, positions, pre_norm, rms
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Product, Run, block, stack
+from paramcalc.leaves import Embedding, Linear, Norm, Param, Product
+from paramcalc.spec import Component
 
 UNCACHED = "OpenAIGPTLMHeadModel has no cache and computes all keys and values again for each token"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.families.attentions import mha
 from paramcalc.families.audio_encoders import chunk_encoder, spectrogram, tower_norm
 from paramcalc.families.feedforward import mlp
@@ -12,7 +13,8 @@ from paramcalc.families.seeing import joined
 from paramcalc.families.skeletons import pre_norm
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import qwen2_5_merger, qwen3_merger
-from paramcalc.spec import Block, Component, Embedding, Linear, Run, block, stack
+from paramcalc.leaves import Embedding, Linear
+from paramcalc.spec import Component
 
 
 @tower("qwen2_5_omni_audio_encoder")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paramcalc.components import Attention, Mlp, Moe
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import Dim, named
 from paramcalc.errors import ConfigError
 from paramcalc.families.attentions import sized
 from paramcalc.families.own_fields import BiasFields, LayerFields, MoeFields, TransformerConfig
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Run, block, by_vocabulary, stack
+from paramcalc.leaves import Embedding, Linear, Norm
+from paramcalc.spec import Component, by_vocabulary
 
 
 def biases(t: TransformerConfig) -> BiasFields:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.families.encoding import embeddings, encoder, encoder_layer
 from paramcalc.families.heads import decoder_head
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import composes, joined, sees
 from paramcalc.families.skeletons import layer_norm
 from paramcalc.families.vision import averaged, glm4v_merger, qwen2_5_merger, qwen2_merger, qwen3_merger, vision
-from paramcalc.spec import Block, Component, Linear, Norm, Param, block
+from paramcalc.leaves import Linear, Norm, Param
+from paramcalc.spec import Component
 
 
 @family("gemma3", ties="above")

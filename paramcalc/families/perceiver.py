@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from paramcalc.components import Mlp
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.families.attentions import sized
 from paramcalc.families.heads import labels, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
+from paramcalc.leaves import Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
 
 
 @family("perceiver")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.families.attentions import gqa
 from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
 from paramcalc.families.skeletons import decoder
 from paramcalc.families.vision import siglip
-from paramcalc.spec import Block, Component, Conv1d, Embedding, Linear, Norm, Param, Run, block, stack
+from paramcalc.leaves import Conv1d, Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
 
 
 @family("phi4_multimodal")

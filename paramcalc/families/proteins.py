@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block
 from paramcalc.families.attentions import equal_heads, gqa
 from paramcalc.families.encoding import embeddings, encoder, encoder_layer
 from paramcalc.families.feedforward import glu
 from paramcalc.families.heads import encoder_heads, masked_lm_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import layer_norm, pre_norm, rms
-from paramcalc.spec import Block, Embedding, Linear, Param
+from paramcalc.leaves import Embedding, Linear, Param
 
 
 @family("esm")

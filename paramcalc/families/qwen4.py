@@ -7,6 +7,7 @@ import math
 
 from paramcalc.components import CausalConv, GatedResidual
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.dims import named
 from paramcalc.families.attentions import head_gate, normed
 from paramcalc.families.feedforward import moe
@@ -15,7 +16,8 @@ from paramcalc.families.mixers import delta_net
 from paramcalc.families.patterns import FULL, LINEAR, every
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block
+from paramcalc.leaves import Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
 
 MOST_TABLES = 1000  # finding a prime number for each takes a moment
 

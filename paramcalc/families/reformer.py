@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from paramcalc.components import HashedAttention
 from paramcalc.config import Config
+from paramcalc.containers import Block, block, stack
 from paramcalc.families.attentions import sized
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import labels, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import layer_norm, positions, pre_norm
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block, stack
+from paramcalc.leaves import Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
 
 
 @family("reformer")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from paramcalc.components import CompressedAttention, Compressor, HyperConnection
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.families.attentions import head_gate
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.latent_parts import CSA, HCA, experts, latent_attention, lightning
 from paramcalc.families.patterns import DENSE, SLIDING, SPARSE, first_dense, mlp_words
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, rms
-from paramcalc.spec import Block, Component, Linear, Param, block
+from paramcalc.leaves import Linear, Param
+from paramcalc.spec import Component
 
 
 def streams(c: Config, mixtures: int, scales: int) -> HyperConnection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Mlp
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.families.attentions import equal_heads, gqa, mha, sliding
 from paramcalc.families.encoding import embeddings, encoder, encoder_layer, projected
 from paramcalc.families.feedforward import glu, mlp
@@ -11,7 +12,8 @@ from paramcalc.families.heads import encoder_heads, lm_head, masked_lm_head, rob
 from paramcalc.families.patterns import FULL, SLIDING, every, kinds
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import pre_norm, rms
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, block
+from paramcalc.leaves import Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
 
 # -- norms after -------------------------------------------------------------------------------------------------
 

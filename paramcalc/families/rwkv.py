@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from paramcalc.components import Mlp, Mlstm, RwkvChannelMix, RwkvTimeMix
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.heads import decoder_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, layer_norm, pre_norm
-from paramcalc.spec import Block, Embedding, Norm, Run, block, stack
+from paramcalc.leaves import Embedding, Norm
 
 
 @family("rwkv")

@@ -9,10 +9,12 @@ from collections.abc import Callable
 
 from paramcalc.components.vision import LanguageModel
 from paramcalc.config import Config, Reading
+from paramcalc.containers import Block, Stack, block
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import get, split_class
 from paramcalc.families.vision import vision
-from paramcalc.spec import Block, Component, Linear, Stack, block, by_vocabulary
+from paramcalc.leaves import Linear
+from paramcalc.spec import Component, by_vocabulary
 
 Projector = Callable[[Config, int], Component]  # from a tower's view and the language model's width
 

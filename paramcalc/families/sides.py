@@ -10,25 +10,13 @@ from typing import Any, NamedTuple
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
+from paramcalc.containers import Block, Layers, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import sized
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import classifier, lm_head, unknown_head
-from paramcalc.spec import (
-    Block,
-    Category,
-    Component,
-    Conv1d,
-    Embedding,
-    Layers,
-    Linear,
-    Norm,
-    Param,
-    Product,
-    Run,
-    block,
-    stack,
-)
+from paramcalc.leaves import Conv1d, Embedding, Linear, Norm, Param, Product
+from paramcalc.spec import Category, Component
 from paramcalc.work import Per
 
 

@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, Layers, Mtp, Run, block, stack
 from paramcalc.families.heads import decoder_head
-from paramcalc.spec import Block, Component, Embedding, Layers, Mtp, Norm, Run, block, stack
+from paramcalc.leaves import Embedding, Norm
+from paramcalc.spec import Component
 
 
 def rms(c: Config) -> Norm:

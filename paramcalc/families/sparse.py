@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.config import Config
+from paramcalc.containers import Block
 from paramcalc.dims import named
 from paramcalc.families.attentions import gqa, mha, normed, normed_at_once
 from paramcalc.families.feedforward import glu, moe
@@ -12,7 +13,7 @@ from paramcalc.families.mtp import mtp_modules, unbuilt_mtp
 from paramcalc.families.patterns import DENSE, SPARSE, dense_then_sparse, first_dense, mlp_words
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, ignored, layer_norm, norms_after, pre_norm, rms
-from paramcalc.spec import Block, Norm
+from paramcalc.leaves import Norm
 
 
 @family("aria_text")

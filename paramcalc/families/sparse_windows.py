@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
+from paramcalc.containers import Block
 from paramcalc.families.attentions import gqa, head_dim, head_gate, normed, sized, sliding
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.latent_parts import unweighted
@@ -11,7 +12,8 @@ from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, every, first_dense, full_every, kinds, mlp_words
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, ignored, norms_around, parallel
-from paramcalc.spec import Block, Component, Norm
+from paramcalc.leaves import Norm
+from paramcalc.spec import Component
 
 CHUNKED, INDEXED = "chunked_attention", "minimax_m3_sparse"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import gqa
 from paramcalc.families.audio import WHISPER
@@ -12,7 +13,8 @@ from paramcalc.families.registry import family, get
 from paramcalc.families.seeing import only_text
 from paramcalc.families.sides import Form, layer, side, spectrogram_encoder
 from paramcalc.families.skeletons import layer_norm, pre_norm, rms
-from paramcalc.spec import Block, Component, Embedding, Linear, Param, Run, block, stack
+from paramcalc.leaves import Embedding, Linear, Param
+from paramcalc.spec import Component
 
 # -- Whisper -----------------------------------------------------------------------------------------------------
 

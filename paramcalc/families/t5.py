@@ -7,11 +7,13 @@ from typing import Any
 
 from paramcalc.components import Attention, Mlp, Moe
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, Stack, block, stack
 from paramcalc.families.attentions import sized
 from paramcalc.families.heads import classifier, lm_head, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import rms
-from paramcalc.spec import Block, Component, Embedding, Param, Run, Stack, block, stack
+from paramcalc.leaves import Embedding, Param
+from paramcalc.spec import Component
 
 
 @family("t5", unstated_depth=6, can_untie=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, Stack, block, stack
 from paramcalc.families.attentions import gqa
 from paramcalc.families.feedforward import glu
 from paramcalc.families.heads import labels, unknown_head
@@ -10,7 +11,8 @@ from paramcalc.families.patterns import FULL, SLIDING, every, kinds
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import rms
 from paramcalc.families.vision import averaged, vision
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Stack, block, stack
+from paramcalc.leaves import Embedding, Linear, Norm
+from paramcalc.spec import Component
 
 
 def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width: int | None = None) -> Stack:

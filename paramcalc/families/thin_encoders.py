@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Mlp
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import sized
 from paramcalc.families.encoding import CLASSIFIED, embeddings, encoder
@@ -11,7 +12,8 @@ from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import discriminator, encoder_heads, lm_head, masked_lm_head
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import layer_norm
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
+from paramcalc.leaves import Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
 
 
 @family("mobilebert")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from paramcalc.config import Config
+from paramcalc.containers import Block
 from paramcalc.families.reading import entries, reading
-from paramcalc.spec import Block
 
 Recipe = Callable[[Config], Block]
 

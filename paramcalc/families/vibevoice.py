@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from paramcalc.components import Mlp
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.families.audio import text_model
 from paramcalc.families.audio_encoders import tower_norm
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
 from paramcalc.families.towers import tower, tower_in
-from paramcalc.spec import Block, Component, Conv1d, Linear, Norm, Param, Run, block, stack
+from paramcalc.leaves import Conv1d, Linear, Norm, Param
+from paramcalc.spec import Component
 
 
 @tower("vibevoice_acoustic_tokenizer_encoder")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from paramcalc.components import Attention, Mlp
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config, Reading
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import biased, mha
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.skeletons import ignored, layer_norm, pre_norm, rms
 from paramcalc.families.towers import tower, tower_in
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block, stack
+from paramcalc.leaves import Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
 
 # Those that a class may name freely: complete models, with no merger to follow.
 LONE = (

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.containers import Block, block, stack
 from paramcalc.families.attentions import gqa, mha, normed, normed_at_once, sliding
 from paramcalc.families.feedforward import glu
 from paramcalc.families.heads import decoder_head, labels
 from paramcalc.families.patterns import FULL, SLIDING, full_every, full_first, kinds
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, norms_after, parallel
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, block, stack
+from paramcalc.leaves import Embedding, Linear, Norm
+from paramcalc.spec import Component
 
 
 @family("cwm")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Adapters, Attention, Mamba2, Mlp, Reused
 from paramcalc.config import Config
+from paramcalc.containers import Block, block
 from paramcalc.dims import named
 from paramcalc.families.attentions import kv_heads, sized
 from paramcalc.families.feedforward import glu
@@ -11,7 +12,8 @@ from paramcalc.families.mixers import mamba
 from paramcalc.families.patterns import LINEAR, mixers
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, rms
-from paramcalc.spec import Block, Component, Linear, Norm, block
+from paramcalc.leaves import Linear, Norm
+from paramcalc.spec import Component
 
 HYBRID = "hybrid"
 

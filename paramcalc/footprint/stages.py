@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from paramcalc.containers import Block, Run, Stack
 from paramcalc.errors import ParamcalcError
-from paramcalc.spec import Block, Component, Run, Stack
+from paramcalc.spec import Component
 
 
 class Stage(NamedTuple):

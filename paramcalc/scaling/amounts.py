@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from paramcalc.compute.flops import operations, text_part
 from paramcalc.compute.setting import setting
+from paramcalc.containers import Run, Stack
 from paramcalc.footprint import cache
 from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.model import Model
-from paramcalc.spec import Category, Component, Run, Stack, claimed
+from paramcalc.spec import Category, Component, claimed
 
 
 class Amounts(NamedTuple):

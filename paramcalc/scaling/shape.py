@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from paramcalc.compute.flops import text_part
-from paramcalc.spec import ROLES, Category, Component, Stack, claimed
+from paramcalc.containers import ROLES, Stack
+from paramcalc.spec import Category, Component, claimed
 
 TOWERS: tuple[Category, ...] = ("vision", "projector")
 # What the hidden channels of a feed-forward network are called, by what it is for.

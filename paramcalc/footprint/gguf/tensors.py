@@ -7,12 +7,14 @@ from math import prod
 from typing import NamedTuple, TypeVar
 
 from paramcalc.components import Attention, LatentAttention, Moe
+from paramcalc.containers import Mtp, Stack
 from paramcalc.footprint.gguf.architectures import Architecture
 from paramcalc.footprint.gguf.mixture import Role
 from paramcalc.footprint.gguf.names import AS_CONVERTED, KEPT, MTP_NAMES, NAMES, role
 from paramcalc.footprint.gguf.rope import scaled
+from paramcalc.leaves import Embedding, Linear
 from paramcalc.model import Model
-from paramcalc.spec import Category, Component, Embedding, Linear, Mtp, Stack, Weight
+from paramcalc.spec import Category, Component, Weight
 
 C = TypeVar("C", bound=Component)
 OUTSIDE = -1
