@@ -197,6 +197,16 @@ def test_a_design_for_a_device_fits_it_and_the_next_width_does_not() -> None:
     assert one.per_device.total.bytes <= 8 * 2**30 < next_one.per_device.total.bytes
 
 
+def test_a_design_may_be_of_a_gguf_file() -> None:
+    """Where llama.cpp's converter does not know the family, the bits are typical ones, and that is said."""
+    report = paramcalc.design(None, 8 * 2**30, match="weight-bytes", dtype="q4_k_m", gpu="12GiB", depth=[32])
+    (row,) = report.rows
+
+    assert row.weights is not None
+    assert row.weights.bytes <= 8 * 2**30
+    assert any("estimate" in warning for warning in report.warnings)
+
+
 def test_a_design_is_saved_as_a_model(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "design.yaml"
     code, out, _ = run("design", "--budget", "1.1B", "--depth", "22", "--vocab", "32000", "--save", str(path), "--json")

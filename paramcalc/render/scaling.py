@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
-    from paramcalc.scaling.report import DesignPoint, DesignReport, Point, Reference, ScaleReport, SweepAssumptions
+    from paramcalc.scaling.report import DesignPoint, DesignReport, Point, Reference, ScaleReport
 
 NONE = "-"
 
@@ -32,7 +32,7 @@ def scale_table(report: ScaleReport, width: int | None) -> Group:
         ),
     ]
     table = points_table(report.rows, width or WIDE, more=more)
-    return _page(report, width, table, _notes(report.assumptions))
+    return _page(report, width, table, _notes(report))
 
 
 def _ratios(name: str, figures: Sequence[int | None], base: int, rank: int) -> Column:
@@ -49,7 +49,7 @@ def design_table(report: DesignReport, width: int | None) -> Group:
         aim.append(f"at most  {human_bytes(goal.at_most_bytes)} on {report.assumptions.gpu}, caches included")
     marks = ["*" if i == report.best else "" for i in range(len(report.rows))]
     table = points_table(report.rows, width or WIDE, first=[Column("", marks)], more=_design_columns(report.rows))
-    return _page(report, width, table, [*aim, *_notes(report.assumptions)])
+    return _page(report, width, table, [*aim, *_notes(report)])
 
 
 def _budget(report: DesignReport) -> str:
@@ -76,14 +76,15 @@ def _place(row: Point) -> str:
     return ", ".join(f"{name} {at}" for name, at in row.at.items())
 
 
-def _notes(assumed: SweepAssumptions) -> list[str]:
+def _notes(report: ScaleReport | DesignReport) -> list[str]:
+    assumed = report.assumptions
     trained = (
         "20 tokens per parameter"
         if assumed.training_tokens is None
         else f"{human_count(assumed.training_tokens)} tokens"
     )
     words = [f"context  {exact(assumed.context)} tokens  weights {assumed.dtype}  trained on {trained}"]
-    if assumed.gpu:
+    if any(row.latency and row.latency.step_ns for row in report.rows):
         words.append(f"step     one token for each of {exact(assumed.batch)} sequences on {assumed.gpu}: an estimate")
     return words
 
@@ -110,7 +111,7 @@ def points_table(
     column("training FLOPs", lambda row: _power(row.flops.training), rank=9)
     column("weights", lambda row: human_bytes(row.weights.bytes), rank=1)
     column("cache/token", lambda row: human_bytes(row.kv_cache.bytes_per_token), rank=5)
-    if any(row.latency for row in rows):
+    if any(row.latency and row.latency.step_ns for row in rows):
         column("step", lambda row: _milliseconds(row.latency.step_ns), rank=2)
     return fitted(columns, room)
 

@@ -59,11 +59,16 @@ def design(
 
 
 def standard(*, vocab: int = 32_000, head_dim: int = 64) -> Model:
-    """The base where none is given: a decoder as they are built today (RMSNorm, gated FFN of 8/3 d, tied head)."""
+    """The base where none is given: a decoder as they are built today.
+
+    RMSNorm, rotary positions, four query heads to a key/value head, a gated FFN of 8/3 d, a tied head.
+    """
     from paramcalc.loading import load
 
-    fields = dict(model_type="transformer", d_model=12 * head_dim, n_layers=12, n_heads=12, head_dim=head_dim)
-    return load(fields | dict(d_ff=32 * head_dim, ffn="gated", vocab_size=vocab, name="standard decoder"))
+    fields = dict(model_type="transformer", d_model=12 * head_dim, n_layers=12, n_heads=12, n_kv_heads=3)
+    return load(
+        fields | dict(head_dim=head_dim, d_ff=32 * head_dim, ffn="gated", vocab_size=vocab, name="standard decoder")
+    )
 
 
 def figures(
@@ -88,7 +93,7 @@ def figures(
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
         "model": describe(base),
-        "warnings": list(base.warnings),
+        "warnings": bench.warnings(),
         "assumptions": asked.stated(base, follow),
         "goal": {"budget": aim.budget, "match": aim.match, "at_most_bytes": aim.at_most, "solve": solve or "width"},
         "rows": rows,

@@ -12,6 +12,7 @@ from paramcalc.footprint import weights
 from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.footprint.formats import ALL
 from paramcalc.footprint.formats_known import format_named
+from paramcalc.footprint.gguf import is_gguf
 from paramcalc.frozen import Frozen
 from paramcalc.model import Model
 from paramcalc.scaling.amounts import Adder, Amounts
@@ -53,6 +54,10 @@ class Bench:
         self.adder = Adder(base, question.assumed)
         self.size = element_bytes(base, question.assumed)
         self.decodes = any(stack.causal for stack in text_part(base.tree).stacks())
+
+    def warnings(self) -> list[str]:
+        """What is to be said of the base, and of the format its weights are in."""
+        return [*self.base.warnings, *weights.plan(self.base, self.question.assumed).warnings]
 
     def model(self, changes: Mapping[str, Any]) -> Model:
         """The base with other values in some fields. Raises ParamcalcError where there is no such model."""
@@ -110,7 +115,9 @@ class Bench:
 def element_bytes(model: Model, assumed: Assumptions) -> int | None:
     """Bytes of each parameter, where all have the same; None where tensors must be asked one by one."""
     simple = model.dtype if assumed.dtype is None and model.quantization is None else assumed.dtype
-    form = None if simple is None or assumed.dtype_of else format_named(simple)
-    if form is None or form.reach != ALL or form.extras or form.values.block_elements != 1:
+    if simple is None or assumed.dtype_of or is_gguf(simple):
+        return None
+    form = format_named(simple)
+    if form.reach != ALL or form.extras or form.values.block_elements != 1:
         return None
     return form.values.block_bytes

@@ -92,7 +92,7 @@ def figures(
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
         "model": describe(base),
-        "warnings": list(base.warnings),
+        "warnings": bench.warnings(),
         "assumptions": asked.stated(base, follow),
         "base": bench.figures(base.tree),
         "axes": {name: list(values) for name, values in grid.items()},
