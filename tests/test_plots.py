@@ -129,6 +129,29 @@ def test_a_frontier_is_the_width_at_each_depth(design: DesignReport) -> None:
     assert {dot.name for dot in ladders[0].dots} == {"", "gpt3-760m", "gpt3-1.3b"}  # from 500 M to 2 B
 
 
+def test_what_is_the_same_on_both_axes_lies_on_a_straight_line() -> None:
+    """Both are logarithmic, though active parameters differ by less than total ones."""
+    report = paramcalc.scale("tutorial-moe", {"depth": [12, 24], "width": [768, 1536], "n_experts": [8, 128]})
+    found = plot(report, "tutorial-moe", "moe")
+
+    assert isinstance(found, Scatter)
+    assert (found.x.logarithmic, found.y.logarithmic) == (True, True)
+    assert [one.name for one in found.series] == [
+        "depth 12, width 768",
+        "depth 12, width 1536",
+        "depth 24, width 768",
+        "depth 24, width 1536",
+    ]
+    assert [dot.name for dot in found.series[0].dots] == ["8", "128"]
+
+
+def test_the_best_on_a_device_is_the_largest() -> None:
+    found = plot(paramcalc.design(TUTORIAL, depth=[12, 24], gpu="8GiB"), TUTORIAL, "frontier")
+
+    assert isinstance(found, Scatter)
+    assert (found.series[0].name, found.series[0].distinction) == ("largest on 8GiB", "the largest")
+
+
 @pytest.mark.parametrize(
     ("kind", "words"),
     [("frontier", "paramcalc design"), ("moe", "has no experts"), ("pie", "unknown kind of plot 'pie'")],
@@ -278,6 +301,8 @@ def test_lines_of_equal_parameters_and_published_models_are_named(grid: ScaleRep
     plain = paramcalc.scale(TUTORIAL, {"depth": [12, 24, 48], "width": [768, 1536, 3072]})
 
     assert {"200 M", "500 M", "1 B", "2 B", "5 B", "110 M"} <= names_in(plot(plain, TUTORIAL, "heatmap"))
+    gaps = paramcalc.scale(TUTORIAL, {"depth": [12, 24], "width": [768, 800, 1536, 3072]})  # 800 is no model
+    assert {"200 M", "500 M", "1 B", "2 B"} <= names_in(plot(gaps, TUTORIAL, "heatmap"))
     assert {"gpt3-125m", "gpt3-350m", "gpt3-760m"} <= names_in(plot(grid, TUTORIAL, "heatmap"))
     assert {str(row.at["width"]) for row in design.rows} <= names_in(plot(design, TUTORIAL, "frontier"))
 
@@ -285,7 +310,9 @@ def test_lines_of_equal_parameters_and_published_models_are_named(grid: ScaleRep
 def test_large_heat_maps_have_a_scale_instead_of_numbers(run: Run, tmp_path: Path) -> None:
     content = svg(run, tmp_path, "scale", TUTORIAL, "--depth", "4:48:4", "--width", "256:3072:256")
 
-    assert {"parameters", "1 B"} <= set(texts(content))
+    assert {"parameters", "1 B", "tutorial-110m: total parameters"} <= set(texts(content))
+    content = svg(run, tmp_path, "scale", TUTORIAL, "--depth", "4:48:4", "--width", "256:3072:32")
+    assert "tutorial-110m: total parameters; grey: no model" in texts(content)
     assert "110 M" not in content
 
 

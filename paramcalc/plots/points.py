@@ -12,6 +12,7 @@ from paramcalc.scaling.report import DesignReport, Reference, ScaleReport
 from paramcalc.units import human_bytes, short_count
 
 MOST_LABELS = 24  # points that are named
+MOST_SERIES = 6  # lines that can be told apart, with those of published models beside them
 NEAR = 2  # published models of up to so many times the parameters, or as many times fewer, are named
 WITHIN = 10  # and shown at all: others would push the axes apart
 FAR = 8  # largest over smallest value from which on an axis is logarithmic
@@ -25,7 +26,8 @@ def frontier(report: DesignReport) -> Scatter:
     best = next((place for place, (i, _) in enumerate(rows) if i == report.best), None)
     sizes = [row.parameters.total for _, row in rows if row.parameters]
     beside = [] if sought != WIDTH else ladders(report, sizes, lambda one: (one.depth, one.width))
-    series = (Series(aim(report), dots, joined=True, best=best), *beside)
+    word = "the largest" if report.goal.budget is None else "the closest"
+    series = (Series(aim(report), dots, joined=True, best=best, distinction=word), *beside)
     shown = [dot for one in series for dot in one.dots]
     return Scatter(
         f"{report.model.name}: {unit(sought).split(' (')[0]} at each depth, {aim(report)}",
@@ -54,26 +56,35 @@ def active(report: ScaleReport | DesignReport) -> Scatter:
     """All parameters against those that one token uses. Raises ParamcalcError where those are the same."""
     if not has_experts(report):
         raise ParamcalcError(f"--plot-kind moe: {report.model.name} has no experts", "every parameter of it is active")
-    names, _ = varying(report.rows)
-    outer, inner = (names[0] if len(names) > 1 else ""), names[1:] or names
-    groups: dict[str, list[Dot]] = {}
-    few = len(report.rows) <= MOST_LABELS
-    for row in report.rows:
-        if row.parameters:
-            name = " x ".join(str(row.at.get(name)) for name in inner) if few else ""
-            group = f"{outer} {row.at.get(outer)}" if outer else inner[0]
-            groups.setdefault(group, []).append(Dot(row.parameters.active, row.parameters.total, name))
-    sizes = [dot.y for dots in groups.values() for dot in dots]
-    own = [Series(name, tuple(dots), joined=True) for name, dots in groups.items()]
+    own = families(report)
+    sizes = [dot.y for one in own for dot in one.dots]
     series = (*own, *ladders(report, sizes, lambda one: (one.parameters.active, one.parameters.total)))
-    shown = [dot for one in series for dot in one.dots]
+    x, y = [dot.x for one in series for dot in one.dots], [dot.y for one in series for dot in one.dots]
+    both = far(x) or far(y)  # logarithmic or not: what is the same lies on a straight line
     return Scatter(
         f"{report.model.name}: total against active parameters",
-        scale("active parameters of one token", [dot.x for dot in shown], written=short_count),
-        scale("total parameters", [dot.y for dot in shown], written=short_count),
+        scale("active parameters of one token", x, written=short_count, logarithmic=both),
+        scale("total parameters", y, written=short_count, logarithmic=both),
         series,
         diagonal="dense",
     )
+
+
+def families(report: ScaleReport | DesignReport) -> list[Series]:
+    """The points by their places on all axes but the last; where that makes too many series, as one."""
+    names, _ = varying(report.rows)
+    *outer, inner = names
+    few = len(report.rows) <= MOST_LABELS
+    groups: dict[str, list[Dot]] = {}
+    for row in report.rows:
+        if row.parameters:
+            group = ", ".join(f"{name} {row.at.get(name)}" for name in outer) or inner
+            dot = Dot(row.parameters.active, row.parameters.total, str(row.at.get(inner)) if few else "")
+            groups.setdefault(group, []).append(dot)
+    if len(groups) > MOST_SERIES:
+        dots = tuple(dot._replace(name="") for dots in groups.values() for dot in dots)
+        return [Series(" x ".join(names), dots, joined=False)]
+    return [Series(name, tuple(dots), joined=True) for name, dots in groups.items()]
 
 
 def has_experts(report: ScaleReport | DesignReport) -> bool:
@@ -100,12 +111,19 @@ def near(one: Reference, sizes: Sequence[int], times: int) -> bool:
     return min(sizes) <= one.parameters.total * times and one.parameters.total <= max(sizes) * times
 
 
-def scale(label: str, values: Sequence[int], *, written: Callable[[int], str] = str) -> Scale:
-    """An axis with some room at both ends, logarithmic where values differ much."""
+def far(values: Sequence[int]) -> bool:
+    """Whether values differ so much that only a logarithmic axis shows them all."""
+    return max(values) > FAR * max(1, min(values))
+
+
+def scale(
+    label: str, values: Sequence[int], *, written: Callable[[int], str] = str, logarithmic: bool | None = None
+) -> Scale:
+    """An axis with some room at both ends, logarithmic where that is asked for, or else where values differ much."""
     low, high = max(1, min(values)), max(1, *values)
-    if high > FAR * low:
-        room = (high / low) ** 0.06
-        ends = low / room, high * room
+    if far(values) if logarithmic is None else logarithmic:
+        room = (high / low) ** 0.06 if high > low else 2.0
+        ends: tuple[float, float] = low / room, high * room
         steps = (1, 2, 5) if high < 1000 * low else (1,)
         return Scale(label, *ends, logarithmic=True, ticks=rounds(*ends, steps), written=written)
     room = 0.08 * (high - low) or 0.5 * high

@@ -74,6 +74,7 @@ class Series(NamedTuple):
     dots: tuple[Dot, ...]
     joined: bool
     best: int | None = None
+    distinction: str = ""  # what the best one is
 
 
 class Scale(NamedTuple):

@@ -127,7 +127,7 @@ def legend(plot: Scatter) -> Iterator[Text]:
             f" {printable(one.name)}", style="not bold"
         )
         if one.best is not None:
-            yield Text(f"{BEST} the closest")
+            yield Text(f"{BEST} {one.distinction}")
     if plot.diagonal:
         yield Text(f". {plot.diagonal}: both are the same")
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".svg", ".png", ".html")
 PANEL = (5.6, 4.0)  # inches
 DPI = 200
+EMPTY = "#e8e8e8"  # where there is no model
 MOST_NUMBERS = (8, 10)  # columns and rows up to which cells have their numbers
 MOST_TICKS, LINE = 16, 44  # values beside an axis, and characters under one
 MOST_VECTORS = 2_500  # cells drawn one by one; more of them are an image
@@ -115,11 +116,13 @@ def heat_map(plot: HeatMap, figure: Figure, axes: Axes) -> None:
     norm = LogNorm(totals.min() * 0.98, totals.max() * 1.02)
     edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
     cells = axes.pcolormesh(*edges, totals, cmap="viridis", norm=norm, rasterized=totals.size > MOST_VECTORS)
-    axes.set_facecolor("#e8e8e8")
+    axes.set_facecolor(EMPTY)
     numbered = columns <= MOST_NUMBERS[0] and rows <= MOST_NUMBERS[1] and not plot.marks
     if numbered:
         numbers(plot, axes, cells)
     else:
+        note = "; grey: no model" if totals.mask.any() else ""
+        axes.set_title(printable(plot.title) + note, loc="left")
         bar = figure.colorbar(cells, ax=axes, label="parameters")
         bar.ax.minorticks_off()
         bar.set_ticks(plot.levels or [totals.min()], labels=list(map(short_count, plot.levels or [totals.min()])))
@@ -138,12 +141,11 @@ def numbers(plot: HeatMap, axes: Axes, cells: Any) -> None:
     """The total of each cell in black or white, whichever is read better; lines pass behind it."""
     for y, row in enumerate(plot.totals):
         for x, total in enumerate(row):
-            if total is None:
-                axes.text(x, y, "no model", ha="center", va="center", color="#606060", fontsize=7)
-                continue
-            color = "black" if cells.norm(total) > 0.55 else "white"
-            box = {"facecolor": cells.cmap(cells.norm(total)), "edgecolor": "none", "pad": 1.5}
-            axes.text(x, y, short_count(total), ha="center", va="center", color=color, fontsize=8, bbox=box, zorder=3)
+            text, size = ("no model", 7) if total is None else (short_count(total), 8)
+            behind = EMPTY if total is None else cells.cmap(cells.norm(total))
+            color = "#606060" if total is None else "black" if cells.norm(total) > 0.55 else "white"
+            box = {"facecolor": behind, "edgecolor": "none", "pad": 1.5}
+            axes.text(x, y, text, ha="center", va="center", color=color, fontsize=size, bbox=box, zorder=3)
 
 
 def lines(plot: HeatMap, axes: Axes, totals: Any, *, numbered: bool) -> None:
@@ -151,7 +153,7 @@ def lines(plot: HeatMap, axes: Axes, totals: Any, *, numbered: bool) -> None:
     import numpy as np
     from matplotlib.patheffects import withStroke
 
-    grid = beyond(np.log10(np.ma.filled(totals, np.nan)))
+    grid = beyond(across(np.log10(np.ma.filled(totals, np.nan))))
     x, y = (np.array([-0.5, *range(many), many - 0.5]) for many in (grid.shape[1] - 2, grid.shape[0] - 2))
     found = axes.contour(x, y, grid, levels=[np.log10(level) for level in plot.levels], colors="white", linewidths=1.2)
     found.set_path_effects([withStroke(linewidth=2.4, foreground="#00000090")])
@@ -161,6 +163,18 @@ def lines(plot: HeatMap, axes: Axes, totals: Any, *, numbered: bool) -> None:
     labels = axes.clabel(found, fmt=written, fontsize=8, colors="white", manual=spots if numbered else False)
     for label in labels:
         label.set_path_effects([withStroke(linewidth=2.0, foreground="#000000c0")])
+
+
+def across(grid: Any) -> Any:
+    """A grid whose gaps are filled from the models on both sides, row by row."""
+    import numpy as np
+
+    columns = np.arange(grid.shape[1])
+    for row in grid:
+        known = ~np.isnan(row)
+        if known.any():
+            row[:] = np.interp(columns, columns[known], row[known], left=np.nan, right=np.nan)
+    return grid
 
 
 def beyond(grid: Any) -> Any:
@@ -242,7 +256,7 @@ def scatter(plot: Scatter, axes: Axes) -> None:
         color, marker = OKABE_ITO[number % len(OKABE_ITO)], MARKERS[number % len(MARKERS)]
         axes.plot(x, y, color=color, marker=marker, label=printable(one.name), **look)
         if one.best is not None:
-            axes.plot(x[one.best], y[one.best], "*", color="black", markersize=11, label="the closest", zorder=4)
+            axes.plot(x[one.best], y[one.best], "*", color="black", markersize=11, label=one.distinction, zorder=4)
     axes.set_xlabel(plot.x.label)
     axes.set_ylabel(plot.y.label)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -16,7 +16,9 @@ OFFSETS = (
     (6, 0, "left", "center"),
     (4, 4, "left", "bottom"),
     (0, 6, "center", "bottom"),
+    (-4, 4, "right", "bottom"),
     (-4, -4, "right", "top"),
+    (4, -4, "left", "top"),
     (0, -6, "center", "top"),
     (-6, 0, "right", "center"),
 )
