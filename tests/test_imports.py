@@ -96,28 +96,76 @@ def test_nobody_imports_the_command_line() -> None:
     assert offenders(outside, "paramcalc.cli") == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "spec",
-        "leaves",
-        "containers",
-        "dims",
-        "frozen",
-        "components",
-        "count",
-        "outline",
-        "compute",
-        "work",
-        "steps",
-        "explain",
-        "report",
-    ],
+# From the ground up. A module imports its own group and what lies below, never what is beside it (|) or above.
+LAYERS = (
+    "version errors dims frozen config_keys yaml_loader",
+    "units dtypes",
+    "work steps kept spec leaves containers",
+    "components",
+    "model config overrides",
+    "families | report count outline explain footprint compute",
+    "presets readers variants loading",
+    "scaling plots",
+    "catalog render",
+    "__init__ __main__ cli",
 )
-def test_the_engine_knows_neither_families_nor_configs(name: str) -> None:
-    files = [PACKAGE / f"{name}.py"] if (PACKAGE / f"{name}.py").exists() else sorted((PACKAGE / name).glob("*.py"))
+PLACES = {
+    name: (level, group)
+    for level, layer in enumerate(LAYERS)
+    for group, names in enumerate(layer.split("|"))
+    for name in names.split()
+}
+
+
+def upwards(name: str, imported: set[str]) -> list[str]:
+    """Which of the imports of a module or package, by its name, go up or aside."""
+    level, group = PLACES[name]
+    found = {unit for one in imported if one.startswith("paramcalc.") and (unit := one.split(".")[1]) in PLACES}
+    return sorted(unit for unit in found if PLACES[unit] != (level, group) and PLACES[unit][0] >= level)
+
+
+def unit(path: Path) -> str:
+    """The top-level module or package that a file is, or is in."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def test_every_module_has_a_place_in_the_layers() -> None:
+    assert {unit(path) for path in FILES} == set(PLACES)
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_imports_go_one_way(name: str) -> None:
+    files = [path for path in FILES if unit(path) == name]
 
     assert files
+    assert {str(path.relative_to(ROOT)): up for path in files if (up := upwards(name, imports(path)))} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "imported"),
+    [
+        ("spec", "paramcalc.components.attention"),
+        ("families", "paramcalc.count"),
+        ("count", "paramcalc.families.llama"),
+        ("footprint", "paramcalc.families"),
+        ("compute", "paramcalc.render.table"),
+        ("scaling", "paramcalc.cli.options"),
+        ("render", "paramcalc.cli"),
+    ],
+)
+def test_the_guard_of_the_layers_can_fail(name: str, imported: str) -> None:
+    assert upwards(name, {"paramcalc.errors", imported}) == [imported.split(".")[1]]
+
+
+ENGINE = [name for name, (level, _) in PLACES.items() if level <= PLACES["count"][0]]
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*ENGINE, "plots"} - {"families", "config", "config_keys", "overrides", "model"})
+)
+def test_the_engine_knows_no_configs(name: str) -> None:
+    files = [path for path in FILES if unit(path) == name]
+
     assert offenders(files, "paramcalc.families", "paramcalc.config", "paramcalc.loading", "paramcalc.readers") == []
 
 
