@@ -8,8 +8,9 @@ import pytest
 
 import paramcalc
 from paramcalc.outline import outline
+from paramcalc.render.count import count_table, models_table
 from paramcalc.render.pattern import pattern
-from paramcalc.render.table import count_table, draw, models_table
+from paramcalc.render.table import draw
 from paramcalc.report import CountReport
 
 MOE = {

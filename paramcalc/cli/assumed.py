@@ -3,40 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Any
 
-import typer  # noqa: TID253  (only the command line imports this module)
-
+from paramcalc.cli.asked import BATCH, CONTEXT, INCLUDE_MTP, SOURCE, Asked, context, values, whole
 from paramcalc.cli.groups import Group
-from paramcalc.cli.options import FLAG
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import OVERHEAD, PREFILL_CHUNK, Assumptions, assume
 from paramcalc.units import human_bytes, parse_bytes, parse_tokens
-
-CONTEXT = "8k"  # where none is given; printed with the result
-
-
-class Asked(NamedTuple):
-    """An option: its flags, the word for its value, its help, and how its text is read."""
-
-    flags: tuple[str, ...]
-    metavar: str
-    help: str
-    read: Callable[[Any], Any] = str
-    many: bool = False
-
-    def annotation(self) -> Any:
-        """As Typer wants it."""
-        kind = bool if self.metavar == FLAG else list[str] if self.many else str
-        return Annotated[kind | None, typer.Option(*self.flags, metavar=self.metavar, help=self.help)]
-
-
-def whole(text: str) -> int:
-    """A whole number."""
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise ParamcalcError(f"{text!r} is not a whole number")
-    return int(text)
 
 
 def average(text: str) -> str:
@@ -55,22 +28,17 @@ def pair(text: str) -> tuple[str, str]:
 
 
 ASKED = {
-    "context": Asked(
-        ("--context", "-c", "--max-model-len"),
-        "TOKENS",
-        f"Tokens of each sequence, prompt and answer: 8192, 8k, 128k (131,072). {CONTEXT} if not given.",
-        parse_tokens,
+    "context": context(
+        f"Tokens of each sequence, prompt and answer: 8192, 8k, 128k (131,072). {CONTEXT} if not given."
     ),
-    "batch": Asked(("--batch", "-b", "--max-num-seqs"), "N", "Sequences at a time.", whole),
-    "source": Asked(("--source",), "TOKENS", "Tokens an encoder has read; as many as --context.", parse_tokens),
+    "batch": BATCH,
+    "source": SOURCE,
     "dtype": Asked(
         ("--dtype", "--quantization"), "FORMAT", "Format of the weights; the checkpoint's own if not given."
     ),
     "dtype_of": Asked(("--dtype-of",), "PART=FORMAT", "Format of a category or path, like norm=fp32.", pair, many=True),
     "bpw": Asked(("--bpw",), "BITS", "Average bits for each weight, as ExLlamaV2 mixes them: 4.65.", average),
-    "include_mtp": Asked(
-        ("--include-mtp",), FLAG, "Add the modules for multi-token prediction that the checkpoint ships.", bool
-    ),
+    "include_mtp": INCLUDE_MTP,
     "kv_cache_dtype": Asked(("--kv-cache-dtype",), "DTYPE", "Dtype of keys and values, like fp8 or q8_0."),
     "v_cache_dtype": Asked(("--v-cache-dtype",), "DTYPE", "Dtype of values, where it is not that of keys."),
     "state_dtype": Asked(("--state-dtype",), "DTYPE", "Dtype of recurrent states; the reference's if not given."),
@@ -112,11 +80,7 @@ ASKED = {
 
 def assumed(**texts: Any) -> Assumptions:
     """The texts of the options, read and checked."""
-    given: dict[str, Any] = {"context": parse_tokens(CONTEXT)}
-    for name, text in texts.items():
-        if text is not None and text != []:
-            read = ASKED[name].read
-            given[name] = tuple(map(read, text)) if ASKED[name].many else read(text)
+    given = {"context": parse_tokens(CONTEXT)} | values(ASKED, texts)
     if "bpw" in given:
         if "dtype" in given:
             raise ParamcalcError("--bpw and --dtype both state a format", "leave one of them out")

@@ -6,20 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.assumed import ASKED, CONTEXT
+from paramcalc.cli.asked import CONTEXT
+from paramcalc.cli.assumed import ASKED
 from paramcalc.cli.commands import InOrder
 from paramcalc.cli.groups import MODELS, OUTPUT, Group, takes
 from paramcalc.cli.options import FLAG
 from paramcalc.cli.output import Output, warn
-from paramcalc.count import Figures
 from paramcalc.model import Model
 from paramcalc.units import parse_tokens
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from paramcalc.render.text import Row
-    from paramcalc.scaling.report_compare import CompareReport
+    from paramcalc.render.view import View
 
 TOKENS = Group({"context": ASKED["context"].annotation()}, lambda context: parse_tokens(context or CONTEXT))
 
@@ -47,30 +44,13 @@ def compare(
     """Set models side by side, with ratios to the first; of two of one family, say what each changed field did."""
     from paramcalc.scaling.compare import figures
 
+    def view() -> View:
+        from paramcalc.render.compare import compare_view
+
+        return compare_view(answer)
+
     answer = figures(models, context=context, only_different=only_different)
     warn(answer["warnings"])
-    out.emit(
-        answers=lambda: [answer],
-        rows=lambda: _rows(_report(answer)),
-        table=lambda width: _table(_report(answer), width),
-    )
+    out.show([answer], view)
     if fail_on_difference and any(row["differs"] for row in answer["rows"]):
         raise typer.Exit(1)
-
-
-def _report(answer: Figures) -> CompareReport:
-    from paramcalc.scaling.report_compare import CompareReport
-
-    return CompareReport.model_validate(answer)
-
-
-def _rows(report: CompareReport) -> list[Row]:
-    from paramcalc.render.compare import compare_rows
-
-    return compare_rows(report)
-
-
-def _table(report: CompareReport, width: int | None) -> RenderableType:
-    from paramcalc.render.compare import compare_table
-
-    return compare_table(report, width)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.assumed import ASSUMED, whole
+from paramcalc.cli.asked import whole
+from paramcalc.cli.assumed import ASSUMED
 from paramcalc.cli.axes import DepthsOpt, GpuOpt, OverlayOpt, RuleOpt, ladders, numbers, rule
 from paramcalc.cli.groups import BASE, OUTPUT, takes
 from paramcalc.cli.output import Output, saved, warn

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.options import FormatOpt, JsonOpt, OutputOpt
+from paramcalc.cli.groups import OUTPUT, takes
 from paramcalc.cli.output import Output, dumped
 
-RANKS = {"source": 4, "use": 3, "leaves": 2, "layout": 1}
+if TYPE_CHECKING:
+    from paramcalc.render.view import View
 
 
 def register(app: typer.Typer) -> None:
@@ -17,22 +18,18 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: paramcalc dtypes gptq-int4-g32")(dtypes)
 
 
+@takes(out=OUTPUT)
 def dtypes(
+    out: Output,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show one format.")] = None,
-    fmt: FormatOpt = "table",
-    as_json: JsonOpt = False,
-    output: OutputOpt = None,
 ) -> None:
     """List the formats that weights and caches can have: bits per weight, layout, what they leave as it is."""
     from paramcalc.footprint.listing import dtype_info, dtype_infos
-    from paramcalc.render.rows import dtype_row
-    from paramcalc.render.table import WIDE, listing
+
+    def view() -> View:
+        from paramcalc.render.listings import dtype_row, list_view
+
+        return list_view("dtypes", infos, dtype_row)
 
     infos = dtype_infos() if name is None else [dtype_info(name)]
-    listed = [dtype_row(info) for info in infos]
-    Output(fmt, as_json, output).emit(
-        answers=lambda: dumped(infos),
-        rows=lambda: listed,
-        table=lambda width: listing(listed, RANKS, width or WIDE),
-        always_list=name is None,
-    )
+    out.show(dumped(infos), view, always_list=name is None)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.options import FormatOpt, JsonOpt, OutputOpt
+from paramcalc.cli.groups import OUTPUT, takes
 from paramcalc.cli.output import Output, dumped
 
-RANKS = {"verified_by": 4, "architecture": 3, "mixers": 2, "goldens": 1}
+if TYPE_CHECKING:
+    from paramcalc.render.view import View
 
 
 def register(app: typer.Typer) -> None:
@@ -17,27 +18,20 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: paramcalc families deepseek_v3")(families)
 
 
+@takes(out=OUTPUT)
 def families(
+    out: Output,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show one family and the fields it reads.")] = None,
-    fmt: FormatOpt = "table",
-    as_json: JsonOpt = False,
-    output: OutputOpt = None,
 ) -> None:
     """List the model_types that are understood, and how each was verified."""
     from paramcalc import catalog
-    from paramcalc.render.rows import family_row
-    from paramcalc.render.table import WIDE, family_table, listing
 
-    out = Output(fmt, as_json, output)
-    if name is not None:
-        info = catalog.family_info(name)
-        out.emit(answers=lambda: dumped([info]), rows=lambda: [family_row(info)], table=lambda _: family_table(info))
-        return
-    infos = catalog.family_infos()
-    listed = [family_row(info) for info in infos]
-    out.emit(
-        answers=lambda: dumped(infos),
-        rows=lambda: listed,
-        table=lambda width: listing(listed, RANKS, width or WIDE),
-        always_list=True,
-    )
+    def view() -> View:
+        from paramcalc.render.listings import family_row, family_table, list_view
+        from paramcalc.render.view import View
+
+        rows, table = list_view("families", infos, family_row)
+        return View(rows, (lambda _: family_table(infos[0])) if name else table)
+
+    infos = catalog.family_infos() if name is None else [catalog.family_info(name)]
+    out.show(dumped(infos), view, always_list=name is None)

@@ -9,16 +9,12 @@ import typer  # noqa: TID253  (only the command line imports this module)
 from paramcalc.cli.assumed import ASSUMED
 from paramcalc.cli.groups import MODELS, OUTPUT, takes
 from paramcalc.cli.output import Output, warn
-from paramcalc.count import Figures
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from paramcalc.footprint.fit_report import FitReport
-    from paramcalc.render.text import Row
+    from paramcalc.render.view import View
 
 
 def register(app: typer.Typer) -> None:
@@ -45,36 +41,16 @@ def fit(
     from paramcalc.footprint import fit as verdict
     from paramcalc.footprint.devices import device
 
+    def view() -> View:
+        from paramcalc.render.fit import fit_view
+
+        return fit_view(answers)
+
     if gpu is None:
         raise ParamcalcError("no GPU given", "--gpu h100, or --gpu 24GiB; `paramcalc gpus` lists them")
     one, share = device(gpu), verdict.utilization(utilization or verdict.UTILIZATION)
     answers = [verdict.figures(model, assumed, one, share) for model in models]
     warn(warning for answer in answers for warning in answer["warnings"])
-    out.emit(
-        answers=lambda: answers,
-        rows=lambda: _rows(_reports(answers)),
-        table=lambda width: _table(_reports(answers), width),
-    )
+    out.show(answers, view)
     if not all(answer["fits"] for answer in answers):
         raise typer.Exit(1)
-
-
-def _reports(answers: list[Figures]) -> list[FitReport]:
-    from paramcalc.footprint.fit_report import FitReport
-
-    return [FitReport.model_validate(answer) for answer in answers]
-
-
-def _rows(reports: list[FitReport]) -> list[Row]:
-    from paramcalc.render.fit import fit_row
-
-    return [fit_row(report) for report in reports]
-
-
-def _table(reports: list[FitReport], width: int | None) -> RenderableType:
-    from rich.console import Group
-
-    from paramcalc.render.fit import fit_table
-
-    tables = [fit_table(report, width) for report in reports]
-    return Group(*(part for table in tables for part in (table, "")[: 1 if table is tables[-1] else 2]))

@@ -11,14 +11,10 @@ from paramcalc.cli.options import FLAG
 from paramcalc.cli.output import Output, warn
 from paramcalc.cli.setting import SETTING
 from paramcalc.compute.setting import Setting
-from paramcalc.count import Figures
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from paramcalc.compute.report import FlopsReport
-    from paramcalc.render.text import Row
+    from paramcalc.render.view import View
 
 
 def register(app: typer.Typer) -> None:
@@ -41,36 +37,11 @@ def flops(
     """Count the floating-point operations of one or several models, forward and backward."""
     from paramcalc.compute.flops import figures
 
+    def view() -> View:
+        from paramcalc.render.flops import flops_view
+
+        return flops_view(answers, by_part=by_part, explain=explain)
+
     answers = [figures(model, asked) for model in models]
     warn(warning for answer in answers for warning in answer["warnings"])
-    out.emit(
-        answers=lambda: answers,
-        rows=lambda: _rows(_reports(answers), by_part),
-        table=lambda width: _table(_reports(answers), width, by_part, explain),
-    )
-
-
-def _reports(answers: list[Figures]) -> list[FlopsReport]:
-    from paramcalc.compute.report import FlopsReport
-
-    return [FlopsReport.model_validate(answer) for answer in answers]
-
-
-def _rows(reports: list[FlopsReport], by_part: bool) -> list[Row]:
-    from paramcalc.render.flops import flops_row, term_rows
-
-    return [row for report in reports for row in term_rows(report)] if by_part else list(map(flops_row, reports))
-
-
-def _table(
-    reports: list[FlopsReport],
-    width: int | None,
-    by_part: bool,
-    explain: bool,
-) -> RenderableType:
-    from paramcalc.render.flops import flops_table, models_table
-    from paramcalc.render.table import WIDE
-
-    if len(reports) == 1:
-        return flops_table(reports[0], width, by_part=by_part, explain=explain)
-    return models_table(reports, width or WIDE)
+    out.show(answers, view)

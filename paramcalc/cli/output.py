@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from paramcalc.model import Model
+    from paramcalc.render.view import View
     from paramcalc.report import Report
 
 
@@ -26,6 +27,17 @@ class Output:
     def __init__(self, fmt: str, as_json: bool, path: str | None) -> None:
         self.format: Format = chosen_format(fmt, as_json)
         self.path = path
+
+    def show(
+        self, answers: Sequence[Mapping[str, Any]], view: Callable[[], View], *, always_list: bool = False
+    ) -> None:
+        """Write the answers as JSON, or what their view makes of them: JSON does without it, and starts sooner."""
+        self.emit(
+            answers=lambda: answers,
+            rows=lambda: view().rows(),
+            table=lambda width: view().table(width),
+            always_list=always_list,
+        )
 
     def emit(
         self,

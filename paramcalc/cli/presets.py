@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
@@ -12,7 +12,8 @@ from paramcalc.cli.options import HELP, FormatOpt, JsonOpt, OutputOpt
 from paramcalc.cli.output import Output, dumped
 from paramcalc.errors import nearest
 
-RANKS = {"source": 4, "family": 3, "status": 2, "active": 1}
+if TYPE_CHECKING:
+    from paramcalc.render.view import View
 
 
 class PresetCommands(CommandGroup):
@@ -58,17 +59,14 @@ def presets(
 def list_presets(fmt: FormatOpt = "table", as_json: JsonOpt = False, output: OutputOpt = None) -> None:
     """List the presets with total, active and source."""
     from paramcalc.catalog import preset_infos
-    from paramcalc.render.rows import preset_row
-    from paramcalc.render.table import WIDE, listing
+
+    def view() -> View:
+        from paramcalc.render.listings import list_view, preset_row
+
+        return list_view("presets", infos, preset_row)
 
     infos = preset_infos()
-    listed = [preset_row(info) for info in infos]
-    Output(fmt, as_json, output).emit(
-        answers=lambda: dumped(infos),
-        rows=lambda: listed,
-        table=lambda width: listing(listed, RANKS, width or WIDE),
-        always_list=True,
-    )
+    Output(fmt, as_json, output).show(dumped(infos), view, always_list=True)
 
 
 def show_preset(
@@ -79,10 +77,12 @@ def show_preset(
 ) -> None:
     """Show a preset's file, ready to be copied and changed."""
     from paramcalc.catalog import preset_info
-    from paramcalc.render.rows import preset_row
 
-    text = shipped.text(name)
-    info = preset_info(name)
-    Output(fmt, as_json, output).emit(
-        answers=lambda: dumped([info]), rows=lambda: [preset_row(info)], table=lambda _: text
-    )
+    def view() -> View:
+        from paramcalc.render.listings import list_view, preset_row
+        from paramcalc.render.view import View
+
+        return View(list_view("presets", [info], preset_row).rows, lambda _: text)
+
+    text, info = shipped.text(name), preset_info(name)
+    Output(fmt, as_json, output).show(dumped([info]), view)

@@ -6,27 +6,22 @@ from typing import Annotated, Any
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.assumed import CONTEXT, Asked, whole
+from paramcalc.cli.asked import BATCH, CONTEXT, SOURCE, Asked, context, values
 from paramcalc.cli.groups import Group
 from paramcalc.cli.options import FLAG
 from paramcalc.compute.setting import Setting, setting
 from paramcalc.units import parse_tokens
 
 ASKED = {
-    "context": Asked(
-        ("--context", "-c", "--max-model-len"),
-        "TOKENS",
-        f"All tokens of each sequence: 8192, 8k, 128k (131,072). As many as --tokens, else {CONTEXT}.",
-        parse_tokens,
-    ),
+    "context": context(f"All tokens of each sequence: 8192, 8k, 128k (131,072). As many as --tokens, else {CONTEXT}."),
     "tokens": Asked(
         ("--tokens", "-t"),
         "TOKENS",
         "New tokens of each sequence, the others are cached; all if not given.",
         parse_tokens,
     ),
-    "batch": Asked(("--batch", "-b"), "N", "Sequences at a time.", whole),
-    "source": Asked(("--source",), "TOKENS", "Tokens an encoder reads; as many as --context.", parse_tokens),
+    "batch": BATCH,
+    "source": SOURCE,
     "counting": Asked(
         ("--counting",),
         "WHAT",
@@ -40,7 +35,7 @@ CausalOpt = Annotated[
 
 def asked(*, causal: bool, **texts: Any) -> Setting:
     """The texts of the options, read and checked."""
-    given = {name: ASKED[name].read(text) for name, text in texts.items() if text}
+    given = values(ASKED, texts)
     given.setdefault("tokens", given.get("context") or parse_tokens(CONTEXT))
     return setting(causal=causal, **given)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paramcalc.errors import printable
 from paramcalc.render.table import GAP, WIDE, Column, fitted, heading
 from paramcalc.render.text import Row
+from paramcalc.render.view import View, read
 from paramcalc.scaling.compare import labels
+from paramcalc.scaling.report_compare import CompareReport
 from paramcalc.units import exact, human_count
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from paramcalc.report import ModelInfo
-    from paramcalc.scaling.report_compare import Change, ChangeStep, Compared, CompareReport
+    from paramcalc.scaling.report_compare import Change, ChangeStep, Compared
 
 Lines = Sequence["Compared | None"]  # None: a line left free
 LONGEST = 20  # characters of a model's name or of a value in a column
@@ -46,6 +48,12 @@ LABELS = {
     "per_token.total": "FLOPs per token",
     "per_token.attention": "  of it attention",
 }
+
+
+def compare_view(answer: Mapping[str, Any]) -> View:
+    """What `compare` shows."""
+    [report] = read(CompareReport, [answer])
+    return View(lambda: compare_rows(report), lambda width: compare_table(report, width))
 
 
 def compare_table(report: CompareReport, width: int | None) -> Group:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from paramcalc.errors import printable
+from paramcalc.render.text import Row
+from paramcalc.render.view import View, read
 from paramcalc.report import Explanation, Line
 from paramcalc.units import exact
 
@@ -13,6 +16,15 @@ NAME, FORMULA, NUMBERS, RESULT = 28, 22, 33, 17  # widths of the columns
 
 
 WIDTH = NAME + FORMULA + NUMBERS + RESULT + 8
+
+
+def explain_view(answers: Sequence[Mapping[str, Any]]) -> View:
+    """What `count --explain` shows."""
+    explanations = read(Explanation, answers)
+    return View(
+        lambda: [row for explanation in explanations for row in explanation_rows(explanation)],
+        lambda width: "\n".join(explanation_text(explanation, width) for explanation in explanations),
+    )
 
 
 def explanation_text(explanation: Explanation, width: int | None = None) -> str:
@@ -62,3 +74,18 @@ def _equation(line: Line) -> Iterator[str]:
 def _split(text: str, width: int) -> tuple[str, str]:
     """The text in its column, or below it."""
     return (text, "") if len(text) <= width else ("", text)
+
+
+def explanation_rows(explanation: Explanation) -> list[Row]:
+    """The lines of an explanation."""
+    return [
+        {
+            "model": explanation.model.name,
+            "name": "  " * line.level + printable(line.name),
+            "formula": line.formula,
+            "numbers": line.numbers,
+            "result": "" if line.result is None else line.result,
+            "remark": printable(line.remark),
+        }
+        for line in explanation.lines
+    ]

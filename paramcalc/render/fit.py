@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from paramcalc.footprint.fit_report import FitReport
 from paramcalc.render.memory import parts_table
 from paramcalc.render.table import WIDE, Column, fitted, heading
-from paramcalc.render.text import Row
+from paramcalc.render.text import Row, filled
+from paramcalc.render.view import View, read
 from paramcalc.units import exact, human_bytes
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from paramcalc.footprint.fit_report import Change, DeviceInfo, FitReport
+    from paramcalc.footprint.fit_report import Change
 
 OPTIONS = {
     "context": "--context",
@@ -25,6 +27,19 @@ OPTIONS = {
     "devices": "",
     "gpu": "--gpu",
 }
+
+
+def fit_view(answers: Sequence[Mapping[str, Any]]) -> View:
+    """What `fit` shows."""
+    reports = read(FitReport, answers)
+
+    def table(width: int | None) -> Group:
+        from rich.console import Group
+
+        tables = [fit_table(report, width) for report in reports]
+        return Group(*(part for one in tables for part in (one, "")[: 1 if one is tables[-1] else 2]))
+
+    return View(lambda: [fit_row(report) for report in reports], table)
 
 
 def fit_table(report: FitReport, width: int | None) -> Group:
@@ -140,29 +155,9 @@ def fit_row(report: FitReport) -> Row:
         "devices": report.per_device.devices,
         "context": report.assumptions.context,
         "batch": report.assumptions.batch,
-        "largest_context": _plain(report.largest_context),
-        "largest_batch": _plain(report.largest_batch),
+        "largest_context": filled(report.largest_context),
+        "largest_batch": filled(report.largest_batch),
         "fewest_devices": fewest.devices if fewest else "",
         "best_format": best.format if best else "",
         "changes": "; ".join(map(change_text, report.changes)),
-    }
-
-
-def _plain(found: int | None) -> int | str:
-    return "" if found is None else found
-
-
-def device_row(info: DeviceInfo) -> Row:
-    """One device, for CSV, Markdown and the list."""
-    return {
-        "name": info.name,
-        "vendor": info.vendor,
-        "memory_bytes": info.memory_bytes,
-        "memory": human_bytes(info.memory_bytes) + (" stated" if info.memory_is_stated else ""),
-        "GB/s": _plain(info.bandwidth_gb_s),
-        "bf16_TFLOPS": _plain(info.bf16_tflops),
-        "fp8_TFLOPS": _plain(info.fp8_tflops),
-        "also": ", ".join(info.aliases),
-        "note": info.note,
-        "source": info.source,
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from paramcalc.compute.report import FlopsReport
 from paramcalc.render.table import BAR, GAP, LEAST_BAR, WIDE, Column, bar, fitted, heading
 from paramcalc.render.text import Row
+from paramcalc.render.view import View, read
 from paramcalc.units import exact, human_flops, percent
 from paramcalc.work import TERMS
 
@@ -14,11 +16,25 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
-    from paramcalc.compute.report import FlopsReport
 
 NARAYANAN = "Narayanan et al. 2021 have 4 x forward for GPT layers that are recomputed, but 3 x for the head."
 # Which kinds of term a narrow terminal can do without, and which goes first.
 RANKS = {"attention": 2, "recurrence": 3, "matmul": 4, "convolution": 5}
+
+
+def flops_view(answers: Sequence[Mapping[str, Any]], *, by_part: bool, explain: bool) -> View:
+    """What `flops` shows; `by_part`: a line for each matrix, `explain`: published rules beside the figures."""
+    reports = read(FlopsReport, answers)
+
+    def rows() -> list[Row]:
+        return [row for report in reports for row in (term_rows(report) if by_part else [flops_row(report)])]
+
+    def table(width: int | None) -> RenderableType:
+        if len(reports) == 1:
+            return flops_table(reports[0], width, by_part=by_part, explain=explain)
+        return models_table(reports, width or WIDE)
+
+    return View(rows, table)
 
 
 def flops_table(report: FlopsReport, width: int | None, *, by_part: bool = False, explain: bool = False) -> Group:

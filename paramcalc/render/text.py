@@ -9,6 +9,11 @@ from typing import Any
 Row = dict[str, str | int]
 
 
+def filled(figure: int | None) -> str | int:
+    """A figure, or an empty cell where there is none."""
+    return "" if figure is None else figure
+
+
 def to_json(answers: Sequence[Mapping[str, Any]], *, always_list: bool = False) -> str:
     """One answer as one object, several as a list."""
     value = answers[0] if len(answers) == 1 and not always_list else list(answers)

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from paramcalc.compute.report import TraceReport
 from paramcalc.render.table import WIDE, Column, fitted, heading
 from paramcalc.render.text import Row
+from paramcalc.render.view import View, read
 from paramcalc.units import exact, human_bytes, human_flops
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from paramcalc.compute.report import TraceBlock, TraceReport
+    from paramcalc.compute.report import TraceBlock
+
+
+def trace_view(answers: Sequence[Mapping[str, Any]]) -> View:
+    """What `trace` shows."""
+    reports = read(TraceReport, answers)
+
+    def table(width: int | None) -> Group:
+        from rich.console import Group
+
+        return Group(*(trace_table(report, width) for report in reports))
+
+    return View(lambda: [row for report in reports for row in trace_rows(report)], table)
 
 
 def trace_table(report: TraceReport, width: int | None) -> Group:

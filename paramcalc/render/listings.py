@@ -1,0 +1,99 @@
+"""What can be listed: presets, families, formats, devices. A row for each, and what a narrow terminal leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from paramcalc.render.table import WIDE, listing, plain
+from paramcalc.render.text import Row, filled
+from paramcalc.render.view import View
+from paramcalc.units import human_bytes
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from paramcalc.footprint.fit_report import DeviceInfo
+    from paramcalc.report import DtypeInfo, FamilyInfo, PresetInfo
+
+# A narrow terminal can do without these columns, the highest first; 9: they are for files.
+RANKS = {
+    "presets": {"source": 4, "family": 3, "status": 2, "active": 1},
+    "families": {"verified_by": 4, "architecture": 3, "mixers": 2, "goldens": 1},
+    "dtypes": {"source": 4, "use": 3, "leaves": 2, "layout": 1},
+    "gpus": {"source": 9, "note": 8, "also": 7, "memory": 6, "fp8_TFLOPS": 5, "bf16_TFLOPS": 4, "vendor": 3, "GB/s": 2},
+}
+Info = TypeVar("Info")
+
+
+def list_view(what: str, infos: Iterable[Info], row: Callable[[Info], Row]) -> View:
+    """The same rows for programs and people."""
+    rows = [row(info) for info in infos]
+    return View(lambda: rows, lambda width: listing(rows, RANKS[what], width or WIDE))
+
+
+def preset_row(info: PresetInfo) -> Row:
+    """A preset with what it counts to and where it comes from."""
+    return {
+        "name": info.name,
+        "family": info.family,
+        "status": info.status,
+        "total": info.total,
+        "active": info.active,
+        "source": info.source,
+    }
+
+
+def family_row(info: FamilyInfo) -> Row:
+    """A family with its reference class and its verification."""
+    return {
+        "name": info.name,
+        "architecture": info.architecture,
+        "mixers": info.mixers,
+        "goldens": info.goldens,
+        "verified_by": info.verified_by,
+    }
+
+
+def dtype_row(info: DtypeInfo) -> Row:
+    """A format with its bits, its layout and what it leaves as it is."""
+    return {
+        "name": info.name,
+        "bits": info.bits if info.exact else f"about {info.bits}",
+        "layout": info.layout,
+        "leaves": info.leaves,
+        "use": info.use,
+        "source": info.source,
+    }
+
+
+def device_row(info: DeviceInfo) -> Row:
+    """One device, for CSV, Markdown and the list."""
+    return {
+        "name": info.name,
+        "vendor": info.vendor,
+        "memory_bytes": info.memory_bytes,
+        "memory": human_bytes(info.memory_bytes) + (" stated" if info.memory_is_stated else ""),
+        "GB/s": filled(info.bandwidth_gb_s),
+        "bf16_TFLOPS": filled(info.bf16_tflops),
+        "fp8_TFLOPS": filled(info.fp8_tflops),
+        "also": ", ".join(info.aliases),
+        "note": info.note,
+        "source": info.source,
+    }
+
+
+def family_table(info: FamilyInfo) -> Group:
+    """One family: its class, its verification, and the fields it reads."""
+    from rich.console import Group
+    from rich.text import Text
+
+    table = plain()
+    for name in ("field", "key in config.json", "default"):
+        table.add_column(name, overflow="fold")
+    for field in info.fields:
+        table.add_row(field.name, field.key if field.key != field.name else "", field.default)
+    head = Text(info.name, style="bold")
+    head.append(f"  {info.architecture}", style="default")
+    verified = f"{info.goldens} goldens, {info.verified_by}"
+    return Group(head, Text(info.summary), Text(verified), Text(""), table)
