@@ -10,7 +10,7 @@ import pytest
 
 import paramcalc
 from paramcalc.plots.grids import between, levels
-from paramcalc.plots.points import evenly
+from paramcalc.plots.points import evenly, scale
 from paramcalc.plots.shapes import Bars, HeatMap, Scatter
 from paramcalc.plots.suited import plots
 from paramcalc.render.charts import chart, shared
@@ -383,3 +383,10 @@ def test_without_matplotlib_files_are_an_error(run: Run, monkeypatch: pytest.Mon
 
     assert (code, out) == (2, "")
     assert err == "error: plots as files need matplotlib\nhint: pip install 'paramcalc[plot]'\n"
+
+
+def test_an_axis_of_nearly_equal_values_tells_its_labels_apart() -> None:
+    """Mixtral with 4 to 32 experts: the active parameters differ by the router's rows alone."""
+    found = scale("active", [12_879_401_984, 12_883_071_232], written=short_count)
+
+    assert len(found.ticks) == len(set(map(short_count, found.ticks))) >= 3

@@ -16,6 +16,7 @@ MOST_SERIES = 6  # lines that can be told apart, with those of published models 
 NEAR = 2  # published models of up to so many times the parameters, or as many times fewer, are named
 WITHIN = 10  # and shown at all: others would push the axes apart
 FAR = 8  # largest over smallest value from which on an axis is logarithmic
+NEARLY_EQUAL = 0.1  # share of the largest value within which all values count as one
 
 
 def frontier(report: DesignReport) -> Scatter:
@@ -126,7 +127,8 @@ def scale(
         ends: tuple[float, float] = low / room, high * room
         steps = (1, 2, 5) if high < 1000 * low else (1,)
         return Scale(label, *ends, logarithmic=True, ticks=rounds(*ends, steps), written=written)
-    room = 0.08 * (high - low) or 0.5 * high
+    nearly_equal = high - low < NEARLY_EQUAL * high  # an axis of their differences would bear one label many times
+    room = 0.1 * high if nearly_equal else 0.08 * (high - low)
     ends = low - room, high + room
     return Scale(label, *ends, logarithmic=False, ticks=evenly(*ends), written=written)
 
