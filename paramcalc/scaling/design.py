@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.count import Figures, describe
@@ -41,7 +42,7 @@ def design(
     """Models around `base` that come closest to a budget: of parameters, of operations, of bytes, or of a device.
 
     For each depth (the base's own where none is given, a spread where there is no base) the width is sought, a multiple
-    of `multiple_of` or of the smallest step that gives whole heads; with `solve` one field is, and the width stays.
+    of the smallest step that gives whole heads and of `multiple_of`; with `solve` one field is, and the width stays.
     `budget` is a count, or bytes for weight-bytes; without one the models are as large as `gpu` holds. `overlay` names
     published ladders to set beside. Raises ParamcalcError for what is not understood.
     """
@@ -127,23 +128,25 @@ def closeness(row: Figures, aim: Goal) -> Figures:
 
 
 class Sought(NamedTuple):
-    """What is varied at one depth: the changes for so many steps, and where that is on the axes."""
+    """What is varied at one depth, in steps of so much: the changes for some, and where they are on the axes."""
 
+    step: int
     changes: Callable[[int], dict[str, Any]]
     place: Callable[[int], dict[str, Any]]
 
 
 def widths(values: Values, follow: Rules, multiple_of: int | None) -> Sought:
     """Widths in whole steps, and all that follows them."""
-    step = multiple_of or width_step(values, follow)
-    return Sought(lambda count: widened(values, count * step, follow), lambda count: {"width": count * step})
+    step = lcm(multiple_of or 1, width_step(values, follow))
+    return Sought(step, lambda count: widened(values, count * step, follow), lambda count: {"width": count * step})
 
 
 def one_field(values: Values, name: str, multiple_of: int) -> Sought:
     """Values of one field; the width is the base's."""
     key = rule_field(values, name)
     width = {"width": values[WIDTH].value} if WIDTH in values else {}
-    return Sought(lambda count: {key: count * multiple_of}, lambda count: {**width, name: count * multiple_of})
+    step = multiple_of
+    return Sought(step, lambda count: {key: count * step}, lambda count: {**width, name: count * step})
 
 
 def found_at(depth: int | None, sought: Sought, *, bench: Bench, aim: Goal, values: Values) -> Figures:
@@ -153,7 +156,7 @@ def found_at(depth: int | None, sought: Sought, *, bench: Bench, aim: Goal, valu
         deep = {} if depth is None else deepened(values, depth)
     except ImpossibleError as error:
         return {"at": at, "valid": False, "problem": error.message, "fields": {}}
-    count, row = Search(bench, aim, lambda count: {**deep, **sought.changes(count)}).closest()
+    count, row = Search(bench, aim, lambda count: {**deep, **sought.changes(count)}, step=sought.step).closest()
     return {"at": at | sought.place(count), **row}
 
 

@@ -2,13 +2,18 @@
 
 Another width d: head_dim stays and heads grow in proportion, so that h = d / head_dim where heads fill the width;
 key/value heads keep their ratio to the query heads, a single one stays single; feed-forward widths keep their ratio to
-d, rounded to a multiple; experts, their number and top_k, low ranks, states and vocabularies stay. Another depth: lists
-with an entry for each layer go on in their period. Nothing else changes, and what cannot be is an invalid point.
+d, rounded to a multiple; embeddings as wide as the model stay so; experts, their number and top_k, low ranks, states
+and vocabularies stay. Another depth: lists with an entry for each layer, and patterns of letters, go on in their
+period. Nothing else changes, and what cannot be is an invalid point.
+
+Key/value heads must divide the query heads, so of the divisors the one next to the ratio is taken, but none that is
+more than twice or less than half of it: 43 heads in four groups would be multi-query attention, another design.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from math import gcd, lcm
 from typing import Any, Literal, get_args
@@ -20,7 +25,8 @@ from paramcalc.model import FieldValue
 Follow = Literal["ratio", "kept"]
 Values = Mapping[str, FieldValue]
 
-DEPTHS = ("num_hidden_layers", "num_decoder_layers", "encoder_layers", "decoder_layers")
+DEPTHS = ("num_hidden_layers", "num_decoder_layers", "encoder_layers", "decoder_layers", "num_layers")
+PATTERNS = ("hybrid_override_pattern",)  # what is as long as the model is deep, where no field says how deep that is
 WIDTH = "hidden_size"
 HEADS = (
     "num_attention_heads",
@@ -31,6 +37,8 @@ HEADS = (
     "linear_num_value_heads",
     "mamba_n_heads",
     "mamba_num_heads",
+    "n_mamba_heads",
+    "linear_num_heads",
     "num_heads",
 )
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "swa_num_key_value_heads", "num_global_key_value_heads")
@@ -50,6 +58,9 @@ FFN = (
     "decoder_ffn_dim",
     "ffn_hidden_size",
     "n_inner",
+    "hidden_dim",
+    "inner_hidden_size",
+    "expert_ffn_hidden_size",
     "d_ff",
     "d_inner",
     "moe.d_ff",
@@ -57,6 +68,8 @@ FFN = (
     "mamba_d_ssm",
     "attention_hidden_size",
 )
+# Embeddings of another width have projections; those that are as wide as the model have none.
+EMBEDDINGS = ("word_embed_proj_dim", "embedding_size", "input_embedding_size", "output_embedding_size")
 # What people call fields whatever the family calls them; the first one that the family has is meant.
 WORDS = {
     "d_model": (WIDTH,),
@@ -67,6 +80,7 @@ WORDS = {
     "n_experts": ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "moe.experts"),
     "top_k": ("num_experts_per_tok", "num_experts_per_token", "moe.top_k"),
 }
+FURTHEST = 2  # times the ratio of key/value heads, or half of it, at most
 COARSEST = 256  # multiple to which a feed-forward width is rounded at most
 
 
@@ -129,9 +143,11 @@ ABOUT_FIELDS = "`paramcalc families NAME` lists the fields of a family"
 def deepened(values: Values, depth: int) -> dict[str, Any]:
     """The fields that change for another depth. Raises ImpossibleError where a list of layers has no period."""
     changed: dict[str, Any] = {values[name].key: depth for name in DEPTHS if _is_size(values, name)}
-    if not changed:
+    base = next((values[name].value for name in DEPTHS if _is_size(values, name)), None)
+    if base is None:
+        base = next((len(values[name].value) for name in _present(values, PATTERNS)), None)
+    if base is None:
         raise ImpossibleError("this family has no field for its depth", "change a field of its own: --sweep FIELD=...")
-    base = next(values[name].value for name in DEPTHS if _is_size(values, name))
     for name, (key, value) in values.items():
         if isinstance(value, list | str) and len(value) == base and _per_layer(value):
             changed[key] = continued(value, depth, name)
@@ -175,7 +191,7 @@ def widened(values: Values, width: int, follow: Rules) -> dict[str, Any]:
         grown = partial(rounded, width=width, base=base, multiple_of=follow.multiple_of)
         for name in _present(values, FFN):
             changed[values[name].key] = _each(values[name].value, grown)
-    return changed
+    return changed | {values[name].key: width for name in _present(values, EMBEDDINGS) if values[name].value == base}
 
 
 def _heads(values: Values, width: int, base: int, follow: Rules) -> dict[str, Any]:
@@ -219,14 +235,23 @@ def _step(size: int, base: int) -> str:
 
 
 def kv_heads(size: int, *, width: int, base: int, heads: int | None) -> int:
-    """Key/value heads in proportion, or the nearest number that divides the query heads; one stays one."""
+    """Key/value heads in proportion: of the numbers that divide the query heads the one next to the ratio.
+
+    A single one stays single. Raises ImpossibleError where none is near.
+    """
     if size == 1:
         return 1
-    wanted = size * width
+    wanted = max(Fraction(size * width, base), Fraction(1))
     if heads is None:
-        return max(1, wanted // base)
-    divisors = [n for n in range(1, heads + 1) if heads % n == 0]
-    return min(divisors, key=lambda n: (abs(n * base - wanted), n))
+        return int(wanted)
+    divisors = (Fraction(n) for n in range(1, heads + 1) if heads % n == 0)
+    off, found = min((max(n / wanted, wanted / n), n) for n in divisors)
+    if off > FURTHEST:
+        raise ImpossibleError(
+            f"width {width} gives {heads} heads, and no number of key/value heads near {float(wanted):g} divides them",
+            "--rule kv_heads=kept, or another width",
+        )
+    return int(found)
 
 
 def rounded(size: int, *, width: int, base: int, multiple_of: int | None) -> int:

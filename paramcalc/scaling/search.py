@@ -1,12 +1,15 @@
 """The search for the model that comes closest to a goal: bisection over exact figures, no approximation formulas.
 
 A model never has fewer parameters, operations or bytes when it grows, but rounding of heads and feed-forward widths can
-make a step uneven, so the neighbours of the place found are asked too.
+make a step uneven, so the neighbours of the place found are asked too. What cannot be stands for the next that can.
+Formats in blocks hold rows of whole blocks in far fewer bytes than others: such sizes are a search of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
+from math import gcd
 from typing import Any, Literal, NamedTuple, get_args
 
 from paramcalc.count import Figures
@@ -19,6 +22,8 @@ Match = Literal["total", "non-embedding", "active", "flops", "weight-bytes"]
 Changes = Callable[[int], dict[str, Any]]
 MOST = 10**7  # steps of a width, or values of a field, that are tried at most
 NEIGHBOURS = 2
+BLOCK = 256  # elements of the longest blocks that formats have
+REACH = 64  # steps in which the next model that can be is looked for
 
 
 class Goal(NamedTuple):
@@ -65,9 +70,11 @@ def goal(budget: int | None, match: str, asked: Question, share: str | float = 1
 class Search:
     """Models that differ from a base in one size, asked as few times as bisection needs."""
 
-    def __init__(self, bench: Bench, aim: Goal, changes: Changes) -> None:
+    def __init__(self, bench: Bench, aim: Goal, changes: Changes, *, step: int = 1) -> None:
         self.bench, self.aim, self.changes = bench, aim, changes
+        self.strides = (1,) if bench.size is not None else (1, BLOCK // gcd(step, BLOCK))
         self.known: dict[int, Figures] = {}
+        self.fitting: dict[int, bool] = {}
 
     def point(self, count: int) -> Figures:
         """The model with so many steps of what is sought."""
@@ -80,12 +87,13 @@ class Search:
 
     def closest(self) -> tuple[int, Figures]:
         """The number of steps whose model comes closest, and its figures; an invalid point where none may be chosen."""
-        turn = turning(self.below)
-        near = [count for count in range(max(1, turn - NEIGHBOURS), turn + NEIGHBOURS + 2) if self.allowed(count)]
-        if not near:
+        for stride in self.strides:
+            self.approach(stride)
+        found = list(filter(self.allowed, sorted(self.known)))
+        if not found:
             problem = self.point(1)["problem"] or "even the smallest model is beyond the budget"
             return 1, {"valid": False, "problem": problem, "fields": {}}
-        best = max(near, key=self.merit)
+        best = max(found, key=self.merit)
         return best, self.point(best)
 
     def merit(self, count: int) -> int:
@@ -93,24 +101,42 @@ class Search:
         row = self.point(count)
         return self.aim.measure(row) if self.aim.budget is None or self.aim.capped else -abs(self.aim.beyond(row))
 
-    def below(self, count: int) -> bool:
-        """Whether a larger model may still be closer. A point that cannot be is passed over as if it were small."""
-        row = self.point(count)
-        return not row["valid"] or (self.aim.beyond(row) <= 0 and self.fits(row))
+    def approach(self, stride: int) -> None:
+        """Ask for the models around the budget whose number of steps is a multiple of the stride."""
+
+        def valid(first: int, to: int) -> Iterator[int]:
+            counts = range(first, to, 1 if to > first else -1)
+            return (n for n in counts if n > 0 and self.point(n * stride)["valid"])
+
+        def below(count: int) -> bool:
+            first = next(valid(count, count + REACH), None)
+            return first is None or self.inside(first * stride)
+
+        turn = turning(below)
+        for beside in (valid(turn, turn + REACH), valid(turn - 1, turn - REACH)):
+            for _ in islice(beside, NEIGHBOURS + 1):
+                pass
+
+    def inside(self, count: int) -> bool:
+        """Whether a model is within the budget and the device: a larger one may still be closer."""
+        return self.aim.beyond(self.point(count)) <= 0 and self.fits(count)
 
     def allowed(self, count: int) -> bool:
         """Whether a model may be chosen at all."""
         row = self.point(count)
-        return row["valid"] and not (self.aim.capped and self.aim.beyond(row) > 0) and self.fits(row)
+        return row["valid"] and not (self.aim.capped and self.aim.beyond(row) > 0) and self.fits(count)
 
-    def fits(self, row: Figures) -> bool:
+    def fits(self, count: int) -> bool:
         """Whether weights, caches and all fit where a device is given: what `memory` says of the fullest device."""
         if self.aim.at_most is None:
             return True
-        from paramcalc.footprint import per_device
+        if count not in self.fitting:
+            from paramcalc.footprint import per_device
 
-        held = per_device.figures(self.bench.model(row["fields"]), self.bench.question.assumed)
-        return int(held["total"]["bytes"]) <= self.aim.at_most
+            model = self.bench.model(self.point(count)["fields"])
+            held = per_device.figures(model, self.bench.question.assumed)
+            self.fitting[count] = int(held["total"]["bytes"]) <= self.aim.at_most
+        return self.fitting[count]
 
 
 def turning(inside: Callable[[int], bool]) -> int:
