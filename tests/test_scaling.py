@@ -57,6 +57,34 @@ def test_key_value_heads_divide_the_query_heads() -> None:
     assert widened(single, 8192, Rules())["num_key_value_heads"] == 1
 
 
+def test_key_value_heads_are_never_far_from_their_ratio() -> None:
+    """43 is a prime: 1 or 43 where 10.75 are meant would be another design; two heads of one group are as near as 2."""
+    with pytest.raises(
+        ImpossibleError, match=r"43 heads, and no number of key/value heads near 10\.75"
+    ):
+        widened(LLAMA, 43 * 128, Rules())
+    assert widened(LLAMA, 256, Rules())["num_key_value_heads"] == 1
+    assert "num_key_value_heads" not in widened(LLAMA, 43 * 128, Rules(kv_heads="kept"))
+
+
+def test_embeddings_as_wide_as_the_model_stay_so() -> None:
+    """OPT's and ELECTRA's have projections only where they are of another width."""
+    opt = LLAMA | valued(word_embed_proj_dim=4096, embedding_size=128)
+
+    assert widened(opt, 8192, Rules())["word_embed_proj_dim"] == 8192
+    assert "embedding_size" not in widened(opt, 8192, Rules())
+
+
+def test_distilbert_widens_its_feed_forward_too() -> None:
+    (row,) = paramcalc.scale("distilbert-base-uncased", {"width": [1536]}).rows
+
+    assert row.fields == {"hidden_size": 1536, "num_attention_heads": 24, "hidden_dim": 6144}
+
+
+def test_a_pattern_of_letters_is_the_depth_where_there_is_no_other() -> None:
+    assert deepened(valued(hybrid_override_pattern="M-M*" * 3), 4) == {"hybrid_override_pattern": "M-M*"}
+
+
 def test_rules_can_be_changed() -> None:
     wide = widened(LLAMA | valued(head_dim=128), 8192, rules({"heads": "kept", "kv_heads": "kept", "ffn": "kept"}))
 
@@ -182,6 +210,29 @@ def test_one_field_can_be_solved_for() -> None:
     assert row.deviation == 0
 
 
+def test_widths_are_multiples_of_what_is_asked_and_of_a_head() -> None:
+    """Of 64 and of 100: 1,600 and 3,200, of which 1,600 comes closer at 24 layers, 3,200 at 12.
+
+    By hand at 24 x 1,600 with 25 heads in five groups and an FFN of 4,352 (8/3 x 1,600 to a multiple of 256, upwards).
+    """
+    report = paramcalc.design(budget=1_100_000_000, depth=[12, 24], multiple_of=100)
+
+    assert [row.at["width"] for row in report.rows] == [3200, 1600]
+    layer = 2 * 1600 * 1600 + 2 * 1600 * 5 * 64 + 3 * 1600 * 4352 + 2 * 1600
+    assert report.rows[1].parameters is not None
+    assert report.rows[1].parameters.total == 32_000 * 1600 + 24 * layer + 1600
+
+
+def test_what_grows_nowhere_is_the_closest_of_what_can_be() -> None:
+    """More heads of fewer channels in eight groups: fewer parameters, and most numbers do not divide the width."""
+    (row,) = paramcalc.design("llama3-8b", 9_000_000_000, solve="n_heads").rows
+
+    # 8 heads of 512: keys and values of 8 x 512 channels instead of 8 x 128, in 32 layers
+    assert row.at["n_heads"] == 8
+    assert row.parameters is not None
+    assert row.parameters.total == 8_030_261_248 + 32 * 2 * 4096 * 8 * (512 - 128)
+
+
 def test_a_design_for_a_device_fits_it_and_the_next_width_does_not() -> None:
     report = paramcalc.design(TUTORIAL, depth=[24], gpu="8GiB", context=32768)
     (row,) = report.rows
@@ -239,6 +290,14 @@ def test_published_models_are_set_beside_with_the_figures_of_points() -> None:
     (same,) = paramcalc.scale("mobilellm-125m", {"depth": [30]}).rows
     one = next(one for one in report.overlay if one.name == "mobilellm-125m")
     assert (one.parameters, one.flops, one.kv_cache) == (same.parameters, same.flops, same.kv_cache)
+
+
+def test_a_reason_is_told_once(run: Run) -> None:
+    """A width that cannot be is so at every depth; a table says it once, JSON at each point."""
+    _, printed, _ = run("scale", TUTORIAL, "--depth", "12:24:4", "--width", "1000")
+
+    assert printed.count("does not give whole n_heads") == 1
+    assert "depth 12, width 1000 and 3 more: width 1000 does not give whole n_heads: 12 x 1000 / 768" in printed
 
 
 def test_all_is_every_ladder() -> None:

@@ -62,7 +62,7 @@ def _page(report: ScaleReport | DesignReport, width: int | None, table: Table, n
     from rich.text import Text
 
     reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
-    problems = [Text(f"{_place(row)}: {row.problem}") for row in report.rows if not row.valid]
+    problems = [Text(line) for line in _problems(report.rows)]
     blank = [Text("")] if problems else []
     beside: list[RenderableType] = [Text(""), references_table(report.overlay, width or WIDE)] if report.overlay else []
     told = [*(Text(note) for note in notes), *reasons, Text("")]
@@ -70,6 +70,17 @@ def _page(report: ScaleReport | DesignReport, width: int | None, table: Table, n
 
 
 MOST = 20  # reasons of impossible points that are told; JSON has all
+
+
+def _problems(rows: Sequence[Point]) -> list[str]:
+    """Why points cannot be, each reason once with the first of them."""
+    places: dict[str, list[str]] = {}
+    for row in rows:
+        if not row.valid:
+            places.setdefault(row.problem or "", []).append(_place(row))
+    return [
+        f"{first}{f' and {len(more):,} more' if more else ''}: {problem}" for problem, (first, *more) in places.items()
+    ]
 
 
 def _place(row: Point) -> str:
@@ -137,7 +148,7 @@ def _aspects(ratios: Sequence[float | None]) -> Column:
 
 def _design_columns(rows: Sequence[DesignPoint]) -> list[Column]:
     deviations = [NONE if row.deviation is None else f"{row.deviation:+,}" for row in rows]
-    found = [Column("deviation", deviations, right=True, rank=2)] if any(d != NONE for d in deviations) else []
+    found = [Column("deviation", deviations, right=True)] if any(d != NONE for d in deviations) else []
     return [*found, _aspects([row.aspect_ratio for row in rows])]
 
 
