@@ -59,9 +59,7 @@ def test_key_value_heads_divide_the_query_heads() -> None:
 
 def test_key_value_heads_are_never_far_from_their_ratio() -> None:
     """43 is a prime: 1 or 43 where 10.75 are meant would be another design; two heads of one group are as near as 2."""
-    with pytest.raises(
-        ImpossibleError, match=r"43 heads, and no number of key/value heads near 10\.75"
-    ):
+    with pytest.raises(ImpossibleError, match=r"43 heads, and no number of key/value heads near 10\.75"):
         widened(LLAMA, 43 * 128, Rules())
     assert widened(LLAMA, 256, Rules())["num_key_value_heads"] == 1
     assert "num_key_value_heads" not in widened(LLAMA, 43 * 128, Rules(kv_heads="kept"))

@@ -89,6 +89,30 @@ def test_one_new_token_sees_what_is_cached() -> None:
     assert steps["attn.k_proj"].kept_bytes == 9 * 32 * 4
 
 
+def test_a_recurrence_makes_its_state_and_a_convolution_keeps_its_inputs() -> None:
+    """Mamba 130M: 16 float32 for each of 1,536 channels, and four inputs of each; Qwen3-Next: 32 heads of 128 x 128."""
+    mamba = {step.name: step.kept_bytes for step in layers(traced("mamba-130m", tokens=5, batch=2))[0].steps}
+    assert {name: kept for name, kept in mamba.items() if kept} == {
+        "mixer.scan": 2 * 1536 * 16 * 4,
+        "mixer.conv1d": 2 * 1536 * 4 * 4,
+    }
+    for tokens, context, step in ((5, 5, "attn.delta_rule"), (1, 9, "attn.delta_rule_step")):
+        delta = {
+            s.name: s.kept_bytes for s in layers(traced("qwen3-next-80b-a3b", tokens=tokens, context=context))[0].steps
+        }
+        assert delta[step] == 32 * 128 * 128 * 4
+        assert delta["attn.o_proj"] == 0
+
+
+@pytest.mark.parametrize("name", ["llama3-8b", "deepseek-v2-lite", "gemma3-1b", "jamba-v0.1", "mamba-codestral-7b"])
+def test_what_all_steps_keep_is_what_memory_says(name: str) -> None:
+    report = traced(name, tokens=5, context=600, batch=2)
+    kept = paramcalc.memory(paramcalc.load(name), context=600, batch=2)
+
+    told = sum(layer.passes * step.kept_bytes for layer in layers(report) for step in layer.steps)
+    assert told == kept.kv_cache.bytes + kept.state.bytes
+
+
 def test_experts_have_an_axis_of_their_own() -> None:
     (layer,) = layers(traced("mixtral-8x7b", tokens=5, batch=2))
     steps = {step.name: step for step in layer.steps}

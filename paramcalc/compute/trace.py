@@ -162,7 +162,8 @@ def added(norms: list[bool], mixers: list[int], how: str) -> set[int]:
 
 def rows_of(layer: Component, place: Place, marked: Iterable[tuple[Part, str]] | None = None) -> Iterator[Figures]:
     """The steps of a layer, with what each takes; the parameters of all rows are those of the layer."""
-    work, weights, kept = place.work(layer), parameters(layer), kept_bytes(layer, place)
+    work, weights = place.work(layer), parameters(layer)
+    kept = kept_bytes(layer, place, work)
     owners = {tie.name: tie.owner for tie in layer.all_ties()}
     own = {w.name for w in layer.work()}
     for part, mark in marked or ((part, "") for part in layer.children()):
@@ -207,8 +208,8 @@ def parameters(layer: Component) -> dict[str, int]:
     return found
 
 
-def kept_bytes(layer: Component, place: Place) -> dict[str, int]:
-    """Bytes of caches and states for the whole batch, by the step that makes what is kept."""
+def kept_bytes(layer: Component, place: Place, work: Mapping[str, int]) -> dict[str, int]:
+    """Bytes of caches and states for the whole batch, by the step that makes them; `work` tells which are done."""
     if place.role != "decoder":
         return {}
     assumed = assume(context=place.asked.context, batch=place.asked.batch, source=place.asked.source)
@@ -216,16 +217,19 @@ def kept_bytes(layer: Component, place: Place) -> dict[str, int]:
     found: dict[str, int] = {}
     for prefix, component in below(layer):
         steps = [step.name for step in component.steps()]
+        recurs = [own.name for own in component.works() if own.term == "recurrence" and work.get(prefix + own.name)]
         for one in component.keeps():
             if steps and one.form in ("any", assumed.mla):
-                name = prefix + made_by(one, steps)
+                name = f"{prefix}{made_by(one, steps, recurs)}".removesuffix(".")
                 number = int(one.entries(assumed.context, source=place.asked.source))
                 found[name] = found.get(name, 0) + assumed.batch * entries.bytes(one) * number
     return found
 
 
-def made_by(one: Kept, steps: list[str]) -> str:
-    """The step of a component that makes what it keeps; its last one where none has the name."""
+def made_by(one: Kept, steps: list[str], recurs: list[str]) -> str:
+    """The step of a component that makes what it keeps: a recurrence its states; its last one where there is none."""
+    if one.what == "state" and recurs:
+        return recurs[-1]
     made = MADE_BY.get(one.what, "")
     return made if made in steps else steps[-1]
 
