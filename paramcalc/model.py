@@ -9,7 +9,7 @@ from paramcalc.frozen import Frozen
 from paramcalc.spec import Component
 
 if TYPE_CHECKING:
-    from paramcalc.config import Stated
+    from paramcalc.config_reading import Stated
 
 
 class FieldValue(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from paramcalc.config import SAME_IN_ALL, Reading
 from paramcalc.config_keys import known_keys
+from paramcalc.config_reading import SAME_IN_ALL, Reading
 from paramcalc.errors import ConfigError, nearest
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paramcalc.config import Config, Stated
+from paramcalc.config import Config
+from paramcalc.config_reading import Stated
 from paramcalc.containers import Block
 from paramcalc.errors import ConfigError
 from paramcalc.families.registry import Family

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from paramcalc.config import DEEPEST, LARGEST_SIZE, Config, Reading
+from paramcalc.config import Config
+from paramcalc.config_fields import DEEPEST, LARGEST_SIZE
 from paramcalc.config_keys import known_keys
+from paramcalc.config_reading import Reading
 from paramcalc.errors import ConfigError
 
 READING = Reading(

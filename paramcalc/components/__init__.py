@@ -1,4 +1,4 @@
-"""Semantic parts of a model, one room per kind of mixer. Each is built of the leaves in `spec`.
+"""Semantic parts of a model, one room per kind of mixer. Each is built of `leaves`.
 
 A room is entered when something in it is asked for: a dense decoder imports neither experts nor state spaces.
 """
@@ -9,49 +9,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from paramcalc.components.attention import (
-        Attention,
+    from paramcalc.components.attention import Attention
+    from paramcalc.components.attention_kinds import (
         ConvolvedAttention,
         ExpertAttention,
         GroupedAttention,
         HashedAttention,
-        LatentAttention,
     )
     from paramcalc.components.ffn import Mlp, Moe, Router
+    from paramcalc.components.latent_attention import LatentAttention
     from paramcalc.components.linear_attention import (
         GatedDeltaNet,
         KimiDeltaAttention,
         LightningAttention,
         Mlstm,
-        RwkvChannelMix,
-        RwkvTimeMix,
     )
     from paramcalc.components.recurrent import CausalConv, Mamba, Mamba2, RgLru, ShortConv
     from paramcalc.components.residual import GatedResidual, HyperConnection
+    from paramcalc.components.rwkv import RwkvChannelMix, RwkvTimeMix
     from paramcalc.components.shared import Adapters, Reused
     from paramcalc.components.sparse import CompressedAttention, Compressor, Indexer
     from paramcalc.components.vision import Conv2d, LanguageModel, PatchEmbedding
 
 ROOMS = {
-    "attention": (
-        "Attention",
-        "ConvolvedAttention",
-        "ExpertAttention",
-        "GroupedAttention",
-        "HashedAttention",
-        "LatentAttention",
-    ),
+    "attention": ("Attention",),
+    "attention_kinds": ("ConvolvedAttention", "ExpertAttention", "GroupedAttention", "HashedAttention"),
+    "latent_attention": ("LatentAttention",),
     "ffn": ("Mlp", "Moe", "Router"),
-    "linear_attention": (
-        "GatedDeltaNet",
-        "KimiDeltaAttention",
-        "LightningAttention",
-        "Mlstm",
-        "RwkvChannelMix",
-        "RwkvTimeMix",
-    ),
+    "linear_attention": ("GatedDeltaNet", "KimiDeltaAttention", "LightningAttention", "Mlstm"),
     "recurrent": ("CausalConv", "Mamba", "Mamba2", "RgLru", "ShortConv"),
     "residual": ("GatedResidual", "HyperConnection"),
+    "rwkv": ("RwkvChannelMix", "RwkvTimeMix"),
     "shared": ("Adapters", "Reused"),
     "sparse": ("CompressedAttention", "Compressor", "Indexer"),
     "vision": ("Conv2d", "LanguageModel", "PatchEmbedding"),

@@ -1,7 +1,7 @@
 """Linear attention: heads with keys and values whose sum over the past is a matrix of fixed size, not a growing cache.
 
 Each keeps, per sequence, one matrix of key x value channels for each head (`heads`, `key_dim`, `value_dim`), and the
-last `kernel - 1` inputs of its convolution, where it has one.
+last inputs of its convolution, where it has one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from paramcalc.dims import Size
 from paramcalc.kept import FLOAT32, Kept, conv, state
 from paramcalc.leaves import Conv1d, Linear, Norm, Param
-from paramcalc.spec import Category, Component, Split, by_heads
+from paramcalc.spec import Category, Component, by_heads
 from paramcalc.work import Work
 
 # Tokens that the references of the delta rules and of xLSTM take at a time; the last chunk is filled up.
@@ -252,79 +252,3 @@ class Mlstm(Component):
 
     def label(self) -> str:
         return "mlstm"
-
-
-class RwkvTimeMix(Component):
-    """RWKV-4's mixer: a decaying average of past values for each channel, weighted by exponentials of the keys.
-
-    RWKV (Peng et al. 2023, 2305.13048), section 3.1; RwkvSelfAttention. Shapes: key, value and receptance (d_a, d),
-    each of a mixture of this token and the last (three vectors of d), decay and bonus (d_a), out (d, d_a). The state
-    is three vectors of d_a and the last token's input of d.
-    """
-
-    category: Category | None = "recurrent"
-    width: Size
-    inner: Size
-
-    def parts(self) -> Mapping[str, Component]:
-        column = Split("column", self.inner)
-        mix, projection = Param(shape=(self.width,)), Linear(d_in=self.width, d_out=self.inner, split=column)
-        per_channel = Param(shape=(self.inner,), split=column)
-        return {
-            "mix_key": mix,
-            "mix_value": mix,
-            "mix_receptance": mix,
-            "k_proj": projection,
-            "v_proj": projection,
-            "time_decay": per_channel,
-            "time_first": per_channel,
-            "receptance_proj": projection,
-            "o_proj": Linear(d_in=self.inner, d_out=self.width, split=Split("row", self.inner)),
-        }
-
-    def dimensions(self) -> Mapping[str, int]:
-        return {"d_model": self.width}
-
-    works = Component.by_its_parts  # the average is elementwise
-
-    def keeps(self) -> Iterator[Kept]:
-        """Numerator, denominator and maximum of the average for each channel, and the last token's input."""
-        yield state(3 * self.inner, dtype=FLOAT32)
-        yield state(self.width)
-
-    def label(self) -> str:
-        return "rwkv"
-
-
-class RwkvChannelMix(Component):
-    """RWKV-4's feed-forward network: squared ReLU, gated by a receptance; it too mixes in the last token.
-
-    RWKV (2305.13048), section 3.1; RwkvFeedForward. Shapes: up (d_ff, d), down (d, d_ff), receptance (d, d), two
-    mixing vectors of d. It keeps the last token's input of d.
-    """
-
-    category: Category | None = "ffn"
-    width: Size
-    hidden: Size
-
-    def parts(self) -> Mapping[str, Component]:
-        mix = Param(shape=(self.width,))
-        return {
-            "mix_key": mix,
-            "mix_receptance": mix,
-            "up_proj": Linear(d_in=self.width, d_out=self.hidden, split=Split("column", self.hidden)),
-            "down_proj": Linear(d_in=self.hidden, d_out=self.width, split=Split("row", self.hidden)),
-            "receptance_proj": Linear(d_in=self.width, d_out=self.width),
-        }
-
-    def dimensions(self) -> Mapping[str, int]:
-        return {"d_model": self.width, "d_ff": self.hidden}
-
-    works = Component.by_its_parts
-
-    def keeps(self) -> Iterator[Kept]:
-        """The last token's input."""
-        yield state(self.width)
-
-    def label(self) -> str:
-        return "ffn"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
+from paramcalc.config_reading import Reading
 from paramcalc.containers import Block, block
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import family, get

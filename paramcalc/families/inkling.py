@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.components import Attention, CausalConv, Mlp
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
+from paramcalc.config_reading import Reading
 from paramcalc.containers import Block, Run, block
 from paramcalc.families.attentions import head_gate
 from paramcalc.families.feedforward import moe

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from paramcalc.config import Reading
+from paramcalc.config_reading import Reading
 
 
 @cache

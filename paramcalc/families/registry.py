@@ -9,7 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
+from paramcalc.config_reading import Reading
 from paramcalc.errors import UnknownFamilyError, nearest
 from paramcalc.families.reading import entries, reading
 from paramcalc.spec import Component

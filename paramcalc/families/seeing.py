@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from paramcalc.components.vision import LanguageModel
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
+from paramcalc.config_reading import Reading
 from paramcalc.containers import Block, Stack, block
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import get, split_class

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from paramcalc.components import Attention, Mlp
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config import Config, Reading
+from paramcalc.config import Config
+from paramcalc.config_reading import Reading
 from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import biased, mha

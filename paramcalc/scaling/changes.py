@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
-from paramcalc.config import Stated
+from paramcalc.config_reading import Stated
 from paramcalc.count import Figures
 from paramcalc.errors import ParamcalcError
 from paramcalc.model import Model

@@ -1,0 +1,58 @@
+"""How a kind of config is read, as data, and what a file states by that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+Fields = Mapping[str, Any]
+SAME_IN_ALL = {"torch_dtype": "dtype"}  # the older name of a field that every config has
+
+
+class Reading(NamedTuple):
+    """How one kind of config is read.
+
+    `names` is the class's attribute_map: canonical names to the family's own keys, both accepted. `defaults` maps the
+    names a recipe reads to the class's defaults; only names with a default can be read. `fixed` are facts of the
+    family that its config cannot change. `nullable` lists the keys whose null is a value ("no low-rank queries")
+    rather than an absence; `unused` keys that stand in published files and that the class does not look at; `sections`
+    says how nested mappings are read. A section that holds another model has a `kind`, the model_type where it names
+    none, and perhaps `spellings` of others; its `defaults` are what the class passes where there is no such section.
+    """
+
+    defaults: Mapping[str, Any]
+    names: Mapping[str, str] = {}
+    fixed: Mapping[str, Any] = {}
+    nullable: Collection[str] = ()
+    unused: Collection[str] = ()
+    sections: Mapping[str, Reading] = {}
+    kind: str = ""
+    spellings: Mapping[str, str] = {}
+
+
+class Stated(NamedTuple):
+    """What a file, or a section of it, states, and how that is read: to ask of any field what it means there."""
+
+    fields: Fields
+    reading: Reading = Reading({})
+    sections: Mapping[str, Stated] = {}
+
+    def name(self, key: str) -> str:
+        """The canonical name of a key: the one that recipes read it under, or its own."""
+        names = {**SAME_IN_ALL, **self.reading.names}
+        own = names.get(key, key)
+        readable = (name for name in self.reading.defaults if key != name and names.get(name, name) == own)
+        return key if key in self.reading.defaults else next(readable, own)
+
+    def keys(self, name: str) -> list[str]:
+        """Every key under which a file may have a field."""
+        names = {**SAME_IN_ALL, **self.reading.names}
+        own = names.get(name, name)
+        return list(dict.fromkeys([own, name, *(alias for alias, target in names.items() if target == own)]))
+
+    def meaning(self, name: str) -> Any:
+        """The value of a field: the class's default where the file says nothing, or says null of what has no null."""
+        said = [self.fields[key] for key in self.keys(name) if key in self.fields]
+        value = next((value for value in said if value is not None), None)
+        silent = value is None and not (said and name in self.reading.nullable)
+        return self.reading.defaults.get(name) if silent else value
