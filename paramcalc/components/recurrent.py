@@ -17,7 +17,7 @@ class Mamba(Component):
 
     Shapes: in (2 d_i, d), depthwise conv (d_i, 1, kernel), x (r + 2 n, d_i), dt (d_i, r), A (d_i, n), D (d_i),
     out (d, d_i), with d_i inner channels, n state channels and rank r of the time step. The state is (d_i, n) and the
-    last kernel - 1 inputs of the convolution. Zamba's heads have an x and a dt each, of their own channels: as many
+    last inputs of the convolution. Zamba's heads have an x and a dt each, of their own channels: as many
     elements.
     """
 
@@ -68,7 +68,7 @@ class Mamba2(Component):
 
     Shapes: in (2 d_i + 2 groups n + heads, d), depthwise conv over d_i + 2 groups n channels, one A, D and dt bias per
     head, a gated norm over d_i, out (d, d_i); d_i = heads x head_dim inner channels. The state is (heads, head_dim, n)
-    and the last kernel - 1 inputs of the convolution.
+    and the last inputs of the convolution.
     """
 
     category: Category | None = "recurrent"
@@ -215,7 +215,7 @@ class ShortConv(Component):
     """A short convolution between two gates (LFM2, 2511.23404, section 2; Lfm2ShortConv).
 
     Shapes: in (3 d, d) for both gates and the input, depthwise conv (d, 1, kernel), out (d, d). The state is the last
-    kernel - 1 inputs of the convolution.
+    inputs of the convolution.
     """
 
     category: Category | None = "recurrent"
