@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from paramcalc.dims import Size
 from paramcalc.kept import Kept
 from paramcalc.leaves import Embedding, Linear
-from paramcalc.spec import Category, Component, Part, Tally, Tie, Weight, claimed
+from paramcalc.spec import Category, Component, Part, Tally, Tie, Weight, claimed, present
 from paramcalc.work import Per, Work
 
 Adds = Literal["each", "normed", "together"]
@@ -190,7 +190,7 @@ Layers = Run | Iterable[Component | Run]  # what a recipe may hand to a stack
 
 def block(category: Category | None = None, /, **items: Component | None) -> Block:
     """A block of the parts that are present: the keyword order is the order in which data flows."""
-    return Block(category=category, items={name: part for name, part in items.items() if part is not None})
+    return Block(category=category, items=present(items))
 
 
 def stack(role: str, layers: Layers, *, causal: bool | None = None) -> Stack:

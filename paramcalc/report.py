@@ -17,6 +17,13 @@ class Report(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
+class Answer(Report):
+    """Base of the reports that are an answer as a whole."""
+
+    schema_version: int = SCHEMA_VERSION
+    version: str = __version__
+
+
 class ModelInfo(Report):
     """Which model was counted, as what, and how far the figures are to be trusted."""
 
@@ -65,11 +72,9 @@ class WeightBytes(Report):
     bytes: int
 
 
-class CountReport(Report):
+class CountReport(Answer):
     """How many parameters a model has, where they sit, and what they weigh."""
 
-    schema_version: int = SCHEMA_VERSION
-    version: str = __version__
     model: ModelInfo
     warnings: tuple[str, ...]
     parameters: Parameters
@@ -98,11 +103,9 @@ class Line(Report):
     remark: str = ""
 
 
-class Explanation(Report):
+class Explanation(Answer):
     """How a count comes about, so that a reader with pen and paper can follow."""
 
-    schema_version: int = SCHEMA_VERSION
-    version: str = __version__
     model: ModelInfo
     warnings: tuple[str, ...]
     symbols: tuple[Symbol, ...]

@@ -285,6 +285,11 @@ def claimed(outer: Category | None, inner: Category | None) -> Category | None:
     return outer or inner
 
 
+def present(parts: Mapping[str, Component | None]) -> dict[str, Component]:
+    """The parts that are there, in the same order."""
+    return {name: part for name, part in parts.items() if part is not None}
+
+
 def within(name: str, steps: Iterable[Step]) -> Iterator[Step]:
     """The steps of a part, under its name."""
     for step in steps:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from paramcalc.dims import Size
 from paramcalc.kept import Kept, Span
 from paramcalc.leaves import Linear, Norm, Param
-from paramcalc.spec import Category, Component, Split, by_heads, within
+from paramcalc.spec import Category, Component, Split, by_heads, present, within
 from paramcalc.steps import BATCH, CONTEXT, SOURCE, TOKENS, Axis, Step, per_token
 from paramcalc.work import Limit, Per, Work
 
@@ -127,10 +127,14 @@ class Attention(Component):
     prefix: Size = 0  # learned tokens before every sequence, which are kept beside it (CPM-Ant, Hymba)
     joined: bool = False  # no output projection of its own: another mixer's takes the heads' outputs too (Hymba)
 
+    @property
+    def value_channels(self) -> Size:
+        """Channels of a value in each head (d_v)."""
+        return self.head_dim if self.value_dim is None else self.value_dim
+
     def parts(self) -> Mapping[str, Component]:
         d, q, kv = self.width, self.heads * self.head_dim, self.kv_heads * self.head_dim
-        d_v = self.head_dim if self.value_dim is None else self.value_dim
-        d_kv = self.kv_width or d
+        d_v, d_kv = self.value_channels, self.kv_width or d
         has_keys, has_values = self.keys != "borrowed", self.keys == "own"
         column, shared = by_heads("column", self.heads), Split("column", self.kv_heads, "kv_heads")
         read: Per = "source" if self.source == "cross" else "token"
@@ -157,7 +161,7 @@ class Attention(Component):
                 split=by_heads("row", self.heads),
             ),
         }
-        return {name: part for name, part in parts.items() if part is not None}
+        return present(parts)
 
     def dimensions(self) -> Mapping[str, int]:
         """What it hands on is as wide as the model, which its input need not be."""
@@ -174,7 +178,7 @@ class Attention(Component):
         if self.keeps_inputs:
             yield Kept("key", self.width)
             return
-        keys, values = self.kv_heads * self.head_dim, self.kv_heads * (self.value_dim or self.head_dim)
+        keys, values = self.kv_heads * self.head_dim, self.kv_heads * self.value_channels
         spans = [] if self.source == "cross" else [reach(self.window)]
         spans += [entries_of_source(self.source_tokens)] if self.source == "cross" or self.merged else []
         for span, size in spans:
@@ -185,7 +189,7 @@ class Attention(Component):
     def works(self) -> Iterator[Work]:
         """Scores of d_h and mixing of d_v channels for every query head, whoever's keys and values they are."""
         per: Per = "cross" if self.source == "cross" else "pair"
-        values = self.head_dim if self.value_dim is None else self.value_dim
+        values = self.value_channels
         heads = self.heads if self.maps == 1 else self.maps * self.heads
         yield from products(heads, keys=self.head_dim, values=values, per=per, **windowed(self.window))
         if self.merged:
@@ -195,7 +199,7 @@ class Attention(Component):
             yield Work("source_keys_values", kv, per="source")
 
     def steps(self) -> Iterator[Step]:
-        d_v = self.head_dim if self.value_dim is None else self.value_dim
+        d_v = self.value_channels
         seen = SOURCE if self.source == "cross" else CONTEXT
         for step in heads_apart(
             self.parts(), heads=self.heads, kv_heads=self.kv_heads, keys=self.head_dim, values=d_v, seen=seen

@@ -8,7 +8,7 @@ from paramcalc.components.attention import heads_apart, keys_and_values, product
 from paramcalc.dims import Size
 from paramcalc.kept import Kept
 from paramcalc.leaves import Linear, Norm, Param
-from paramcalc.spec import Category, Component, by_heads
+from paramcalc.spec import Category, Component, by_heads, present
 from paramcalc.steps import Step
 from paramcalc.work import Work
 
@@ -38,8 +38,13 @@ class LatentAttention(Component):
     inner: Component | None = None  # what else works on the heads: an output gate
     indexer: Component | None = None
 
+    @property
+    def query_channels(self) -> Size:
+        """Channels of a query in each head."""
+        return self.query_dim or self.nope_dim + self.rope_dim
+
     def parts(self) -> Mapping[str, Component]:
-        d, h, q = self.width, self.heads, self.heads * (self.query_dim or self.nope_dim + self.rope_dim)
+        d, h, q = self.width, self.heads, self.heads * self.query_channels
         column = by_heads("column", h)
         queries: dict[str, Component] = (
             {"q_proj": Linear(d_in=d, d_out=q, split=column)}
@@ -63,25 +68,24 @@ class LatentAttention(Component):
             "inner": self.inner,
             "o_proj": Linear(d_in=h * self.value_dim, d_out=d, bias=self.bias, split=by_heads("row", h)),
         }
-        return {name: part for name, part in parts.items() if part is not None}
+        return present(parts)
 
     def dimensions(self) -> Mapping[str, int]:
         """Queries' channels for each head; there are no key/value heads to speak of."""
-        channels = self.query_dim or self.nope_dim + self.rope_dim
-        return {"d_model": self.width, "heads": self.heads, "head_dim": channels}
+        return {"d_model": self.width, "heads": self.heads, "head_dim": self.query_channels}
 
     def works(self) -> Iterator[Work]:
         """Scores and mixing of h heads made from the latent: the form without absorbed projections.
 
         An indexer leaves each token as many to attend to as it keeps, like a window.
         """
-        keys, kept = self.query_dim or self.nope_dim + self.rope_dim, getattr(self.indexer, "keep", None)
+        keys, kept = self.query_channels, getattr(self.indexer, "keep", None)
         limits = [size for size in (self.window, kept) if size is not None]
         window = min(limits) if limits else None
         yield from products(self.heads, keys=keys, values=self.value_dim, **windowed(window))
 
     def steps(self) -> Iterator[Step]:
-        h, keys = self.heads, self.query_dim or self.nope_dim + self.rope_dim
+        h, keys = self.heads, self.query_channels
         yield from heads_apart(self.parts(), heads=h, kv_heads=h, keys=keys, values=self.value_dim)
 
     def keeps(self) -> Iterator[Kept]:

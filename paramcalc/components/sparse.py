@@ -8,7 +8,7 @@ from typing import Any
 from paramcalc.dims import Size, named
 from paramcalc.kept import FLOAT32, Kept
 from paramcalc.leaves import Linear, Norm, Param
-from paramcalc.spec import Category, Component, Split, by_heads
+from paramcalc.spec import Category, Component, Split, by_heads, present
 from paramcalc.work import Work
 
 
@@ -72,7 +72,7 @@ class Indexer(Component):
             "k_norm": self.k_norm,
             "weights_proj": Linear(d_in=self.width, d_out=self.heads) if self.weighted else None,
         }
-        return {name: part for name, part in parts.items() if part is not None}
+        return present(parts)
 
     def works(self) -> Iterator[Work]:
         """Scores of every past key by each head, and their sum with a weight for each head."""
@@ -128,7 +128,7 @@ class CompressedAttention(Component):
             ),
             "o_b_proj": Linear(d_in=narrow, d_out=d, split=Split("row", self.groups)),
         }
-        return {name: part for name, part in parts.items() if part is not None}
+        return present(parts)
 
     def dimensions(self) -> Mapping[str, int]:
         """One key, which is its own value, for all heads."""

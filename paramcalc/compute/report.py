@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from paramcalc.report import ModelInfo, Report, Status
-from paramcalc.version import SCHEMA_VERSION, __version__
+from paramcalc.report import Answer, ModelInfo, Report, Status
 
 
 class SettingInfo(Report):
@@ -54,11 +53,9 @@ class Rules(Report):
     palm: int = Field(description="6ND with all parameters, and attention (Chowdhery et al. 2022, appendix B)")
 
 
-class FlopsReport(Report):
+class FlopsReport(Answer):
     """What a model computes for some tokens, forward and backward."""
 
-    schema_version: int = SCHEMA_VERSION
-    version: str = __version__
     model: ModelInfo
     status: Status = Field(description="exact: with counting reference, what torch's counter sees in the reference")
     warnings: tuple[str, ...]
@@ -100,11 +97,9 @@ class TraceBlock(Report):
     steps: tuple[TraceStep, ...]
 
 
-class TraceReport(Report):
+class TraceReport(Answer):
     """A model step by step, one layer of each kind."""
 
-    schema_version: int = SCHEMA_VERSION
-    version: str = __version__
     model: ModelInfo
     warnings: tuple[str, ...]
     assumptions: SettingInfo

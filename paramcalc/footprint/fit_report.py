@@ -5,8 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from paramcalc.footprint.report import AssumptionInfo, PerDevice
-from paramcalc.report import ModelInfo, Report
-from paramcalc.version import SCHEMA_VERSION, __version__
+from paramcalc.report import Answer, ModelInfo, Report
 
 
 class DeviceInfo(Report):
@@ -49,11 +48,9 @@ class Change(Report):
     used_bytes: int = Field(description="on the fullest device, then")
 
 
-class FitReport(Report):
+class FitReport(Answer):
     """Whether a model fits, and what would have to change. Advice: the figures beside it are what counts."""
 
-    schema_version: int = SCHEMA_VERSION
-    version: str = __version__
     model: ModelInfo
     warnings: tuple[str, ...]
     assumptions: AssumptionInfo

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from paramcalc.report import ModelInfo, Report
-from paramcalc.version import SCHEMA_VERSION, __version__
+from paramcalc.report import Answer, ModelInfo, Report
 
 
 class AssumptionInfo(Report):
@@ -176,11 +175,9 @@ class TotalPart(Report):
     bytes: int
 
 
-class MemoryReport(Report):
+class MemoryReport(Answer):
     """What a model takes in bytes, and under which assumptions."""
 
-    schema_version: int = SCHEMA_VERSION
-    version: str = __version__
     model: ModelInfo
     warnings: tuple[str, ...] = Field(description="why a figure may not be exact, and what was assumed")
     notes: tuple[str, ...] = Field(description="how the figures are meant where implementations differ")
