@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,12 @@ from tests.conftest import ROOT
 PACKAGE = ROOT / "paramcalc"
 
 
-def loaded_after(statement: str) -> set[str]:
+@cache
+def loaded_after(statement: str) -> frozenset[str]:
     """The names of all modules in a fresh interpreter after a statement."""
     code = f"{statement}\nimport sys\nprint('\\n'.join(sys.modules))"
-    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return frozenset(done.stdout.split())
 
 
 COUNT = "import paramcalc; paramcalc.count(paramcalc.load('llama3-8b'))"
@@ -57,6 +60,7 @@ def test_this_guard_can_fail() -> None:
     assert "typer" in loaded_after("import typer")
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """The paramcalc modules that a file imports, wherever in the file."""
     found: set[str] = set()

@@ -63,14 +63,21 @@ def gguf(model: Model, name: str, *, imatrix: bool = False) -> GgufFile:
         types = types_of(model, found, kind, imatrix=True)
     sums: dict[tuple[str, Category], list[int]] = defaultdict(lambda: [0, 0, 0])
     padded = 0
-    for type_name, tensor in zip(types, found.tensors, strict=True):
-        size = tensor.rows * TYPES[type_name].bytes(tensor.ne[0])
-        padded += -(-size // ALIGNMENT) * ALIGNMENT
-        for i, term in enumerate((1, tensor.parameters, size)):
-            sums[type_name, tensor.category][i] += term
+    alike = Counter(zip(types, model.remembered("gguf measures", lambda: map(measured, found.tensors)), strict=True))
+    for (type_name, (category, parameters, row, rows)), count in alike.items():
+        size = rows * TYPES[type_name].bytes(row)
+        padded += count * -(-size // ALIGNMENT) * ALIGNMENT
+        for i, term in enumerate((1, parameters, size)):
+            sums[type_name, category][i] += count * term
     order = sorted(sums, key=lambda key: ([*TYPES].index(key[0]), CATEGORIES.index(key[1])))
     stored = tuple(Stored(*key, *sums[key]) for key in order)
-    return GgufFile(kind, stored, tuple(doubts(model, found)), tuple(said), padded)
+    why = model.remembered("gguf doubts", lambda: doubts(model, found))
+    return GgufFile(kind, stored, why, tuple(said), padded)
+
+
+def measured(tensor: Tensor) -> tuple[Category, int, int, int]:
+    """What its share of the file depends on beside its type: (category, parameters, elements of a row, rows)."""
+    return tensor.category, tensor.parameters, tensor.ne[0], tensor.rows
 
 
 def architecture(model: Model) -> Architecture:
