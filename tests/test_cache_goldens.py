@@ -27,7 +27,7 @@ FAMILIES = sorted(path.stem for path in GOLDENS.glob("*.json"))
 NO_CACHE = {"openai-gpt"}  # computes everything again for each token
 FULL_WINDOWS = {"gpt_neo"}  # keeps all tokens of local layers too
 # Rooms whose components remember something of past tokens, or say that they do not.
-MIXERS = ("attention", "linear_attention", "recurrent", "sparse")
+MIXERS = ("attention", "attention_kinds", "latent_attention", "linear_attention", "recurrent", "rwkv", "sparse")
 ENCODERS_ONLY = {"GroupedAttention"}  # SqueezeBERT's
 
 
