@@ -73,13 +73,13 @@ class Mtp(Block):
         for tally in super().tallies(outer):
             yield tally._replace(role="mtp")
 
-    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:  # noqa: ARG002
+    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:  # noqa: ARG002  (as in Component)
         return iter(())  # copies in a module that is not built tie nothing
 
     def cache(self) -> Iterator[Kept]:
         return iter(())  # nor does it run
 
-    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:  # noqa: ARG002
+    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:  # noqa: ARG002  (as in Component)
         return iter(())
 
 

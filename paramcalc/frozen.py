@@ -48,7 +48,7 @@ class Frozen:
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.values() == other.values()
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # dicts go by `key`, which is made once where it is needed
 
     def __repr__(self) -> str:
         said = (f"{name}={value!r}" for name, value in self.values().items() if value != self.fields[name])

@@ -10,7 +10,7 @@ import yaml  # noqa: TID253  (this module is itself imported only where YAML is 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class StrictLoader(_Base):  # type: ignore[misc]
+class StrictLoader(_Base):  # type: ignore[misc]  # which of two bases is known at run time
     """yaml.SafeLoader that refuses to let a later key silently replace an earlier one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

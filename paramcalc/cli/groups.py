@@ -57,7 +57,7 @@ def takes(**groups: Group) -> Callable[[Command], Command]:
         parameters = [*first, *own, *(p for p in shared if p.name != "models")]
         run.__name__, run.__doc__ = command.__name__, command.__doc__
         run.__annotations__ = {p.name: p.annotation for p in parameters}
-        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # inspect and Typer read it there
             [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
         )
         return run

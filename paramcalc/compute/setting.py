@@ -160,5 +160,5 @@ def setting(
         source=source or whole,
         batch=batch,
         causal=causal,
-        counting=chosen(counting, get_args(Counting), "counting"),  # type: ignore[arg-type]
+        counting=chosen(counting, get_args(Counting), "counting"),  # type: ignore[arg-type]  # it is one of them
     )

@@ -38,7 +38,7 @@ def kv_heads(c: Config) -> int:
             f"({h}) is not divisible by {c.key('num_key_value_heads')} ({g})",
             "query heads share key/value heads in equal groups",
         )
-    return g  # type: ignore[no-any-return]
+    return g  # type: ignore[no-any-return]  # fields are Any
 
 
 def head_gate(width: int, heads: int, channels: int | None = None, *, bias: bool = False) -> Linear:

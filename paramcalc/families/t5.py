@@ -122,7 +122,7 @@ def decoder_head(c: Config) -> dict[str, Component]:
 
 def buckets(c: Config) -> int:
     """How many distances the learned bias tells apart."""
-    return c.relative_attention_num_buckets  # type: ignore[no-any-return]
+    return c.relative_attention_num_buckets  # type: ignore[no-any-return]  # fields are Any
 
 
 def first_and_rest(first: Component, rest: Component, depth: int, role: str) -> Stack:

@@ -231,8 +231,8 @@ def quark(stated: Stated) -> Scheme:
     usual = layer(stated.get("global_quant_config") or {})
     others = (stated.get("layer_quant_config") or {}).items()
     rules = tuple(Rule(str(name), layer(config)) for name, config in others)
-    exact_kinds = usual is None or usual.name.startswith(("fp8", "mxfp4"))
-    doubts = () if exact_kinds else (f"quark: the layout of {usual.name} is not known to the byte",)  # type: ignore[union-attr]
+    told = usual is None or usual.name.startswith(("fp8", "mxfp4"))
+    doubts = () if told or usual is None else (f"quark: the layout of {usual.name} is not known to the byte",)
     return Scheme("quark", usual, LINEARS, (*left_out(stated), *rules), doubts)
 
 

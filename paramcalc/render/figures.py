@@ -48,7 +48,7 @@ def suffix(path: str) -> str:
 def needs_matplotlib() -> None:
     """Raises ParamcalcError where matplotlib is not installed."""
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib  # noqa: F401  (only whether it is there)
     except ImportError as error:
         raise ParamcalcError("plots as files need matplotlib", "pip install 'paramcalc[plot]'") from error
 

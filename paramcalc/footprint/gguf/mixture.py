@@ -135,12 +135,12 @@ def spared(file: File) -> str:
     return "IQ3_S" if file.ftype in ("IQ2_S", "IQ2_M") else "Q2_K"
 
 
-def lowest_value(file: File, place: Place) -> str:  # noqa: ARG001
+def lowest_value(file: File, place: Place) -> str:
     """Values are few where heads share them, and beside many experts."""
     return "Q4_K" if file.gqa >= 4 or file.experts >= 4 else spared(file)
 
 
-def lowest_key(file: File, place: Place) -> str:  # noqa: ARG001
+def lowest_key(file: File, place: Place) -> str:
     """Keys, which are few beside eight experts."""
     return "Q4_K" if file.experts == 8 else file.base
 
@@ -150,7 +150,7 @@ def lowest_down(file: File, place: Place) -> str:
     return spared(file) if place.before < file.layers // 8 else file.base
 
 
-def lowest_attn_output(file: File, place: Place) -> str:  # noqa: ARG001
+def lowest_attn_output(file: File, place: Place) -> str:
     """The output of attention."""
     if file.experts == 8:
         return "Q5_K"
@@ -202,7 +202,7 @@ def value_by_file(file: File, i: int) -> str:
     return file.base
 
 
-def query(file: File, place: Place) -> str:  # noqa: ARG001
+def query(file: File, place: Place) -> str:
     """Queries give way in two kinds of file."""
     return {"IQ3_XS": "IQ3_XXS", "IQ3_XXS": "IQ2_S"}.get(file.ftype, file.base)
 
@@ -242,7 +242,7 @@ def down(file: File, place: Place) -> str:
     return file.base
 
 
-def attn_output(file: File, place: Place) -> str:  # noqa: ARG001
+def attn_output(file: File, place: Place) -> str:
     """The output of attention."""
     if file.falcon:
         return "Q4_K" if file.ftype == "Q3_K_L" else file.base
