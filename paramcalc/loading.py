@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paramcalc import readers
+from paramcalc.config import Config
 from paramcalc.dtypes import DEFAULT, QUANTISED_REST, dtype
 from paramcalc.errors import ConfigError, ParamcalcError, StrictError, one_line
 from paramcalc.families.registry import Family, exists, find, get, index, split_class
@@ -105,12 +106,7 @@ def _from_config(
     view = configured.view(overrides)
     tree = configured.built(view)
     fields = dict(view.fields)
-    doubts += view.all_doubts()
-    doubts += [f"{family.name}: key {key!r} was not used; the count may be incomplete" for key in view.unread()]
-    doubts += [
-        f"{family.name}: {key} is {word}, an activation with parameters of its own in each FFN; they are not counted"
-        for key, word in view.learned_activations()
-    ]
+    doubts += reading_doubts(view)
     if not index()[family.name].goldens:
         doubts.append(f"{family.name}: this family has not been verified against a reference")
     quantization, in_section = _quantization({**document.beside, **fields})
@@ -131,6 +127,16 @@ def _from_config(
         doubts=list(dict.fromkeys(doubts)),
         notes=notes + view.all_notes(),
     )
+
+
+def reading_doubts(view: Config) -> list[str]:
+    """What the reading of a config left open: doubts of the recipe, keys that nobody looked at."""
+    unread = [f"{view.family}: key {key!r} was not used; the count may be incomplete" for key in view.unread()]
+    learned = [
+        f"{view.family}: {key} is {word}, an activation with parameters of its own in each FFN; they are not counted"
+        for key, word in view.learned_activations()
+    ]
+    return [*view.all_doubts(), *unread, *learned]
 
 
 def _model(

@@ -31,10 +31,6 @@ RuleOpt = Annotated[
         help="How fields follow the width: heads, kv_heads or ffn = ratio or kept; multiple_of = a number.",
     ),
 ]
-GpuOpt = Annotated[
-    str | None, typer.Option("--gpu", "-g", metavar="NAME", help="A name that `paramcalc gpus` lists, or 24GiB.")
-]
-
 OverlayOpt = Annotated[
     str | None,
     typer.Option(

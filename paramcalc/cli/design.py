@@ -8,8 +8,9 @@ import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.asked import whole
 from paramcalc.cli.assumed import ASSUMED
-from paramcalc.cli.axes import DepthsOpt, GpuOpt, OverlayOpt, RuleOpt, ladders, numbers, rule
+from paramcalc.cli.axes import DepthsOpt, OverlayOpt, RuleOpt, ladders, numbers, rule
 from paramcalc.cli.groups import BASE, OUTPUT, takes
+from paramcalc.cli.options import GpuOpt
 from paramcalc.cli.output import Output, saved, warn
 from paramcalc.cli.plots import PLOTS, Drawing
 from paramcalc.cli.scale import TokensOpt, trained

@@ -8,6 +8,7 @@ import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.assumed import ASSUMED
 from paramcalc.cli.groups import MODELS, OUTPUT, takes
+from paramcalc.cli.options import GpuOpt
 from paramcalc.cli.output import Output, warn
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import Assumptions
@@ -27,9 +28,7 @@ def fit(
     models: list[Model],
     assumed: Assumptions,
     out: Output,
-    gpu: Annotated[
-        str | None, typer.Option("--gpu", "-g", metavar="NAME", help="A name that `paramcalc gpus` lists, or 24GiB.")
-    ] = None,
+    gpu: GpuOpt = None,
     utilization: Annotated[
         str | None,
         typer.Option(

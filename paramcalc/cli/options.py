@@ -61,6 +61,10 @@ FamilyOpt = Annotated[
     ),
 ]
 
+GpuOpt = Annotated[
+    str | None, typer.Option("--gpu", "-g", metavar="NAME", help="A name that `paramcalc gpus` lists, or 24GiB.")
+]
+
 
 def overrides(settings: list[str] | None) -> dict[str, Any]:
     """`["hidden_size=5120"]` as a mapping. Values are JSON, or a bare word."""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.assumed import ASSUMED
-from paramcalc.cli.axes import DepthsOpt, GpuOpt, OverlayOpt, RuleOpt, SweepOpt, WidthsOpt, grid, ladders, rule
+from paramcalc.cli.axes import DepthsOpt, OverlayOpt, RuleOpt, SweepOpt, WidthsOpt, grid, ladders, rule
 from paramcalc.cli.groups import BASE, OUTPUT, takes
+from paramcalc.cli.options import GpuOpt
 from paramcalc.cli.output import Output, warn
 from paramcalc.cli.plots import PLOTS, Drawing
 from paramcalc.cli.progress import progress
