@@ -150,6 +150,35 @@ def test_points_have_the_figures_of_count_memory_and_flops() -> None:
     assert row.latency.estimate
 
 
+def test_a_step_reads_the_weights_that_its_tokens_use_and_the_caches() -> None:
+    """Llama 3 8B by hand: all but the looked-up embedding in 2 bytes, 1,024 MiB of cache at 8k, 3,350 GB/s."""
+    (row,) = paramcalc.scale("llama3-8b", {"depth": [32]}, gpu="h100").rows
+
+    assert row.latency is not None
+    assert row.latency.moved_bytes == 2 * (8_030_261_248 - 128_256 * 4096) + 2**30
+    assert row.latency.memory_ns == 4_801_071
+    assert row.latency.launch_ns == 32 * 8 * 2_500
+    assert row.latency.step_ns == 5_441_071
+
+
+@pytest.mark.parametrize(("batch", "experts"), [(1, 2.0), (2, 3.5), (4, 5.46875), (64, 8.0)])
+def test_a_batch_reads_the_experts_that_any_of_its_tokens_picks(batch: int, experts: float) -> None:
+    """Mixtral: of eight experts two tokens leave (3/4)^2 idle, four (3/4)^4; 45.1 B parameters are experts'."""
+    (row,) = paramcalc.scale("mixtral-8x7b", {"depth": [32]}, gpu="h100", batch=batch, context=1).rows
+    routed = 8 * 32 * 3 * 4096 * 14336
+
+    assert row.latency is not None
+    weights = 2 * (46_702_792_704 - 32_000 * 4096 - routed + routed * experts / 8)
+    assert row.latency.moved_bytes == pytest.approx(weights + batch * 131_072, rel=1e-8)
+
+
+def test_a_tied_head_is_read_whole() -> None:
+    (row,) = paramcalc.scale(TUTORIAL, {"depth": [12]}, gpu="h100", context=1).rows
+
+    assert row.latency is not None
+    assert row.latency.moved_bytes == 2 * 109_529_856 + 36 * 1024
+
+
 @pytest.mark.parametrize("name", ["deepseek-v3", "gemma3-27b-text", "qwen3-next-80b-a3b", "t5-base", "bert-base-cased"])
 def test_every_kind_of_model_can_be_a_base(name: str) -> None:
     model = paramcalc.load(name)

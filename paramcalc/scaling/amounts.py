@@ -26,6 +26,7 @@ class Amounts(NamedTuple):
     active: int = 0
     embedding: int = 0
     head: int = 0
+    routed: int = 0  # of experts of which a token uses some
     buffers: int = 0
     forward: int = 0  # operations for one more token at the end of the context; of an encoder, for all of them
     reading: int = 0  # operations for the whole context
@@ -33,10 +34,6 @@ class Amounts(NamedTuple):
     kept: int = 0  # of the whole batch
     state: int = 0
     depth: int = 0  # layers that one token passes
-
-    def plus(self, other: Amounts, times: int) -> Amounts:
-        """The sum with so many of the other."""
-        return Amounts(*[mine + times * its for mine, its in zip(self, other, strict=True)])
 
 
 class Unit(NamedTuple):
@@ -48,24 +45,24 @@ class Unit(NamedTuple):
     speaks: bool  # whether it belongs to the language model, which tokens run through
 
 
-def units(component: Component, outer: Category | None, *, text: Component, speaks: bool) -> Iterator[Unit]:
-    """The parts of a model, down to those that hold no stack of layers."""
+def units(component: Component, outer: Category | None, *, text: Component, speaks: bool, times: int) -> Iterator[Unit]:
+    """The parts of a model that is there so many times, down to those that hold no stack of layers."""
     speaks = speaks or component is text
     if isinstance(component, Stack):
-        times: dict[tuple[int, int, int | None], int] = defaultdict(int)
+        repeats: dict[tuple[int, int, int | None], int] = defaultdict(int)
         layers: dict[int, Component] = {}
         for run in component.runs:
-            times[id(run.layer), run.passes, run.kept] += int(run.repeat)
+            repeats[id(run.layer), run.passes, run.kept] += int(run.repeat)
             layers[id(run.layer)] = run.layer
-        for (layer, passes, kept), repeat in times.items():
-            yield Unit(component.but(runs=(Run(1, layers[layer], passes, kept),), first=0), repeat, outer, speaks)
+        for (layer, passes, kept), repeat in repeats.items():
+            alone = component.but(runs=(Run(1, layers[layer], passes, kept),), first=0)
+            yield Unit(alone, times * repeat, outer, speaks)
     elif next(component.stacks(), None) is None:
-        yield Unit(component, 1, outer, speaks)
+        yield Unit(component, times, outer, speaks)
     else:
         inner = claimed(outer, component.category)
         for part in component.children():
-            for unit in units(part.component, inner, text=text, speaks=speaks):
-                yield unit._replace(times=unit.times * int(part.copies))
+            yield from units(part.component, inner, text=text, speaks=speaks, times=times * int(part.copies))
 
 
 class Adder:
@@ -80,14 +77,15 @@ class Adder:
 
     def amounts(self, tree: Component) -> Amounts:
         """Those of a whole model."""
-        text, sum_of = text_part(tree), Amounts()
+        text, sums = text_part(tree), list(Amounts())
         generates = any(stack.causal for stack in text.stacks())
-        for unit in units(tree, None, text=text, speaks=False):
+        for unit in units(tree, None, text=text, speaks=False, times=1):
             key = (unit.component.key(), unit.outer, unit.speaks, generates)
             if key not in self.known:
                 self.known[key] = self.measured(unit, generates=generates)
-            sum_of = sum_of.plus(self.known[key], unit.times)
-        return sum_of
+            times = unit.times
+            sums = [so_far + times * its for so_far, its in zip(sums, self.known[key], strict=True)]
+        return Amounts(*sums)
 
     def measured(self, unit: Unit, *, generates: bool) -> Amounts:
         """Those of one part."""
@@ -98,6 +96,7 @@ class Adder:
             active=sum(tally.active for tally in own),
             embedding=sum(tally.total for tally in own if tally.category == "embedding"),
             head=sum(tally.total for tally in own if tally.category == "head"),
+            routed=sum(tally.total for tally in own if tally.active != tally.total),
             buffers=sum(tally.total for tally in part.tallies(unit.outer) if tally.role == "buffer"),
         )
         if not unit.speaks:

@@ -15,8 +15,8 @@ from paramcalc.footprint.formats_known import format_named
 from paramcalc.footprint.gguf import is_gguf
 from paramcalc.frozen import Frozen
 from paramcalc.model import Model
+from paramcalc.scaling import latency
 from paramcalc.scaling.amounts import Adder, Amounts
-from paramcalc.scaling.latency import latency
 from paramcalc.spec import Component
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Question(Frozen):
             "rules": follow.values(),
             "training_tokens": self.training_tokens,
             "gpu": self.device.name if self.device else None,
+            "latency": latency.assumed(self.device) if self.device else None,
         }
 
 
@@ -94,7 +95,7 @@ class Bench:
                 "training_tokens": tokens,
             },
             "depth": sums.depth,
-            "latency": self.latency(sums, stored, forward),
+            "latency": self.latency(tree, sums, stored=stored, forward=forward),
         }
 
     def weight_bytes(self, tree: Component, sums: Amounts) -> int:
@@ -103,13 +104,21 @@ class Bench:
             return self.size * sums.total
         return sum(one.bytes for one in weights.plan(self.base.but(tree=tree), self.question.assumed).stored)
 
-    def latency(self, sums: Amounts, stored: int, forward: int) -> Figures | None:
+    def latency(self, tree: Component, sums: Amounts, *, stored: int, forward: int) -> Figures | None:
         """The estimate for one decoding step of the batch, where a device is asked for."""
         device, batch = self.question.device, self.question.assumed.batch
         if device is None:
             return None
-        used = stored * min(sums.total, batch * sums.active) // max(1, sums.total)
-        return latency(device, moved=used + sums.kept + sums.state, flops=batch * forward, layers=sums.depth)
+        tied = any(tie.category == "head" for tie in tree.all_ties())
+        elements = latency.read(
+            total=sums.total,
+            active=sums.active,
+            routed=sums.routed,
+            looked_up=0 if tied else sums.embedding,
+            batch=batch,
+        )
+        moved = stored * elements // max(1, sums.total) + sums.kept + sums.state
+        return latency.latency(device, moved=moved, flops=batch * forward, layers=sums.depth)
 
 
 def element_bytes(model: Model, assumed: Assumptions) -> int | None:

@@ -49,6 +49,7 @@ class Latency(Report):
     """One decoding step of the batch by the roofline, an estimate."""
 
     device: str
+    moved_bytes: int = Field(description="weights that the batch uses, caches and states")
     memory_ns: int | None
     compute_ns: int | None
     launch_ns: int = Field(description="what each layer costs whatever its width")
@@ -104,6 +105,16 @@ class RuleInfo(Report):
     multiple_of: int | None
 
 
+class LatencyInfo(Report):
+    """What estimates of decoding steps rest on."""
+
+    bandwidth_gb_s: int | None
+    bf16_tflops: int | None
+    launches_per_layer: int
+    launch_ns: int = Field(description="from one kernel to the next")
+    routing: str = Field(description="how the tokens of a batch pick their experts")
+
+
 class SweepAssumptions(Report):
     """Under which assumptions the figures hold."""
 
@@ -113,6 +124,7 @@ class SweepAssumptions(Report):
     rules: RuleInfo
     training_tokens: int | None = Field(description="20 for each parameter that a token uses where null")
     gpu: str | None
+    latency: LatencyInfo | None
 
 
 class ScaleReport(Report):
