@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from paramcalc.config_keys import known_keys
@@ -61,11 +62,19 @@ def _meant(name: str, choices: set[str], family: str) -> str:
 
 def _spellings(name: str, names: Mapping[str, str], place: Mapping[str, Any]) -> list[str]:
     """All names of a field, the one that the file uses first: else the family's own."""
-    own = names.get(name, name)
-    if own == name and name not in names.values():
+    same = _synonyms(tuple(names.items())).get(name)
+    if same is None:
         return [name]
-    same = dict.fromkeys([own, name, *(alias for alias, target in names.items() if target == own)])
-    return sorted(same, key=lambda key: key not in place)
+    return sorted(dict.fromkeys((same[0], name, *same)), key=lambda key: key not in place)
+
+
+@cache
+def _synonyms(names: tuple[tuple[str, str], ...]) -> Mapping[str, Sequence[str]]:
+    """All names of each field that has several, the family's own first."""
+    groups: dict[str, list[str]] = {}
+    for other, own in names:
+        groups.setdefault(own, [own]).append(other)
+    return groups | {other: groups[own] for other, own in names}
 
 
 def other_names(reading: Reading) -> Mapping[str, str]:
