@@ -172,6 +172,19 @@ def test_a_batch_reads_the_experts_that_any_of_its_tokens_picks(batch: int, expe
     assert row.latency.moved_bytes == pytest.approx(weights + batch * 131_072, rel=1e-8)
 
 
+def test_an_encoder_has_no_decoding_step() -> None:
+    (row,) = paramcalc.scale("bert-base-uncased", {"depth": [12]}, gpu="h100").rows
+
+    assert row.latency is None
+
+
+def test_none_is_a_word_where_a_field_has_it(run: Run) -> None:
+    code, out, _ = run("scale", TUTORIAL, "--sweep", "positions=rope,none", "--json")
+
+    assert code == 0
+    assert [row["parameters"]["total"] for row in json.loads(out)["rows"]] == [109_529_856, 109_529_856]
+
+
 def test_a_tied_head_is_read_whole() -> None:
     (row,) = paramcalc.scale(TUTORIAL, {"depth": [12]}, gpu="h100", context=1).rows
 

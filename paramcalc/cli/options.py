@@ -78,10 +78,10 @@ def overrides(settings: list[str] | None) -> dict[str, Any]:
 
 
 def value(text: str) -> Any:
-    """A value as JSON has it, or a bare word."""
-    words = {"true": True, "false": False, "null": None, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
+    """A value as JSON has it, as Python writes None, or a bare word, of which `none` is one: `positions=none`."""
+    words = {"true": True, "false": False, "null": None}
+    if text == "None" or text.lower() in words:
+        return words.get(text.lower())
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -105,9 +105,9 @@ class Bench:
         return sum(one.bytes for one in weights.plan(self.base.but(tree=tree), self.question.assumed).stored)
 
     def latency(self, tree: Component, sums: Amounts, *, stored: int, forward: int) -> Figures | None:
-        """The estimate for one decoding step of the batch, where a device is asked for."""
+        """The estimate for one decoding step of the batch, where a device is asked for and the model decodes."""
         device, batch = self.question.device, self.question.assumed.batch
-        if device is None:
+        if device is None or not self.decodes:
             return None
         tied = any(tie.category == "head" for tie in tree.all_ties())
         elements = latency.read(
