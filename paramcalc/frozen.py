@@ -46,7 +46,12 @@ class Frozen:
         raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be set")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.values() == other.values()
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return False
+        values = _values_of(type(self))  # type: ignore[arg-type]  # the class can be hashed, its objects cannot
+        return bool(values(self.__dict__) == values(other.__dict__))
 
     __hash__ = None  # type: ignore[assignment]  # dicts go by `key`, which is made once where it is needed
 
@@ -75,6 +80,12 @@ class Frozen:
         plain, nested = _fields_of(type(self))  # type: ignore[arg-type]  # the class can be hashed, its objects cannot
         own = self.__dict__
         return (type(self), plain(own), *[_key(v) if isinstance(v, NESTED) else v for v in map(own.get, nested)])
+
+
+@cache
+def _values_of(cls: type[Frozen]) -> Callable[[Mapping[str, Any]], Any]:
+    """How to take all fields at once."""
+    return itemgetter(*cls.fields) if cls.fields else lambda _: ()
 
 
 @cache

@@ -45,24 +45,26 @@ class Unit(NamedTuple):
     speaks: bool  # whether it belongs to the language model, which tokens run through
 
 
-def units(component: Component, outer: Category | None, *, text: Component, speaks: bool, times: int) -> Iterator[Unit]:
+def units(
+    component: Component, outer: Category | None, *, text: Component, speaks: bool, copies: int
+) -> Iterator[Unit]:
     """The parts of a model that is there so many times, down to those that hold no stack of layers."""
     speaks = speaks or component is text
     if isinstance(component, Stack):
-        repeats: dict[tuple[int, int, int | None], int] = defaultdict(int)
+        times: dict[tuple[int, int, int | None], int] = defaultdict(int)
         layers: dict[int, Component] = {}
         for run in component.runs:
-            repeats[id(run.layer), run.passes, run.kept] += int(run.repeat)
+            times[id(run.layer), run.passes, run.kept] += int(run.repeat)
             layers[id(run.layer)] = run.layer
-        for (layer, passes, kept), repeat in repeats.items():
+        for (layer, passes, kept), repeat in times.items():
             alone = component.but(runs=(Run(1, layers[layer], passes, kept),), first=0)
-            yield Unit(alone, times * repeat, outer, speaks)
+            yield Unit(alone, copies * repeat, outer, speaks)
     elif next(component.stacks(), None) is None:
-        yield Unit(component, times, outer, speaks)
+        yield Unit(component, copies, outer, speaks)
     else:
         inner = claimed(outer, component.category)
         for part in component.children():
-            yield from units(part.component, inner, text=text, speaks=speaks, times=times * int(part.copies))
+            yield from units(part.component, inner, text=text, speaks=speaks, copies=copies * int(part.copies))
 
 
 class Adder:
@@ -79,7 +81,7 @@ class Adder:
         """Those of a whole model."""
         text, sums = text_part(tree), list(Amounts())
         generates = any(stack.causal for stack in text.stacks())
-        for unit in units(tree, None, text=text, speaks=False, times=1):
+        for unit in units(tree, None, text=text, speaks=False, copies=1):
             key = (unit.component.key(), unit.outer, unit.speaks, generates)
             if key not in self.known:
                 self.known[key] = self.measured(unit, generates=generates)
