@@ -18,6 +18,7 @@ class Reading(NamedTuple):
     rather than an absence; `unused` keys that stand in published files and that the class does not look at; `sections`
     says how nested mappings are read. A section that holds another model has a `kind`, the model_type where it names
     none, and perhaps `spellings` of others; its `defaults` are what the class passes where there is no such section.
+    Where it is `free` the class builds whatever model_type it names; elsewhere always its `kind`.
     """
 
     defaults: Mapping[str, Any]
@@ -28,6 +29,7 @@ class Reading(NamedTuple):
     sections: Mapping[str, Reading] = {}
     kind: str = ""
     spellings: Mapping[str, str] = {}
+    free: bool = False
 
 
 class Stated(NamedTuple):

@@ -154,3 +154,25 @@ def test_blocks_equal_torch_transformer_encoder_layers(block: dict[str, Any]) ->
     assert {name: share.total for name, share in report.components.items()} == {
         name: block[name] for name in ("attention", "ffn", "norm")
     }
+
+
+# Keys of published files (Qwen3-Coder, MiniMax-M2.7, GLM-5.2, Gemma 4, Nemotron-H, Qwen3.6) that no class looks at.
+NOT_LOOKED_AT: dict[str, tuple[str | None, dict[str, Any]]] = {
+    "qwen3_moe/odd-1": (None, {"use_qk_norm": True, "shared_expert_intermediate_size": 0}),
+    "minimax_m2/odd-1": (None, {"attn_type_list": [1, 1]}),
+    "glm_moe_dsa/odd-1": (None, {"index_share_for_mtp_iteration": True, "moe_router_dtype": "float32"}),
+    "gemma4/odd-4": ("vision_config", {"default_output_length": 280, "global_head_dim": 72, "video_seq_length": 70}),
+    "nemotron_h/odd-1": (None, {"attention_head_dim": 128, "time_step_rank": 512}),
+    "qwen3_5/odd-1": ("text_config", {"language_model_only": False, "output_gate_type": "swish"}),
+}
+
+
+@pytest.mark.parametrize("name", sorted(NOT_LOOKED_AT))
+def test_keys_that_the_class_does_not_look_at_leave_the_count_exact(name: str) -> None:
+    golden = json.loads((GOLDENS / f"{name}.json").read_text())
+    section, keys = NOT_LOOKED_AT[name]
+    (golden["config"][section] if section else golden["config"]).update(keys)
+    model = paramcalc.load(golden["config"])
+
+    assert model.status == "exact", model.warnings
+    assert paramcalc.count(model).parameters.total == golden["total"]

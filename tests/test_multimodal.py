@@ -39,3 +39,19 @@ def test_a_model_that_speaks_is_marked(name: str) -> None:
     assert whole.status == "approximate"
     assert "the talker and what makes sound are not" in whole.warnings[0]
     assert alone.status == "exact"
+
+
+# Sections that are read as one kind of model, in classes that build whatever kind a section names.
+ELSEWHERE = {
+    "shieldgemma2": {"text_config": {"model_type": "mixtral"}},
+    "glm46v": {"vision_config": {"model_type": "qwen2_5_vl_vision"}},
+    "cosmos3_omni": {"vision_config": {"model_type": "siglip_vision_model"}},
+    "voxtral_realtime": {"text_config": {"model_type": "qwen3"}},
+    "modernvbert": {"text_config": {"model_type": "bert"}},
+}
+
+
+@pytest.mark.parametrize("name", sorted(ELSEWHERE))
+def test_a_section_of_another_kind_is_not_taken_for_the_usual_one(name: str) -> None:
+    with pytest.raises(paramcalc.ParamcalcError, match="_config is a"):
+        paramcalc.load({"model_type": name, **ELSEWHERE[name]})

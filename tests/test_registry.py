@@ -45,7 +45,7 @@ def test_every_reading_belongs_to_a_recipe(module: str) -> None:
     assert set(READINGS[module]) == families | towers
     for entry in READINGS[module].values():
         assert set(entry) <= PARTS | {"class"}
-        assert all(set(section) <= PARTS | {"kind", "spellings"} for section in sections(entry))
+        assert all(set(section) <= PARTS | {"kind", "spellings", "free"} for section in sections(entry))
         assert all(section.get("kind", "llama") in {*index(), *TOWERS, *WHISPERS} for section in sections(entry))
 
 

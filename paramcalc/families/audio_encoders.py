@@ -26,7 +26,7 @@ def hears(c: Config, projector: Callable[[Config, int], Component], *, completes
 
     `completes`: the class adds the sizes to a text_config that omits them.
     """
-    tower, v = tower_in(c, "audio_config", free=True)
+    tower, v = tower_in(c, "audio_config")
     language, width = text_model(c, tied=c.tie_word_embeddings, completes=completes)
     return joined(language, audio_tower=tower, projector=projector(v, width))
 

@@ -60,6 +60,7 @@ def aria_projector(c: Config, v: Config, d: int) -> Block:
         isinstance(counts, dict), "projector_patch_to_query_dict must be a mapping of numbers of patches to queries"
     )
     most = max(c.whole("projector_patch_to_query_dict", count) for count in counts.values())
+    most = c.max_value_projector_patch_to_query_dict or most  # which the class works out and writes, and reads back
     queries, dv, norm = named("queries", most, origin="most queries of an image"), v.hidden_size, layer_norm(v)
     first = Linear(d_in=dv, d_out=dv)
     return block(

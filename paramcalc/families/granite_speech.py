@@ -70,7 +70,7 @@ def qformer(v: Config) -> Block:
 def granite_speech(c: Config) -> Component:
     """A conformer, a Q-Former, Granite (Granite Speech, 2505.08699; GraniteSpeechForConditionalGeneration)."""
     heard, _ = tower_in(c, "encoder_config")
-    former, q = tower_in(c, "projector_config", free=True)
+    former, q = tower_in(c, "projector_config")
     language, width = text_model(c, tied=c.tie_word_embeddings)
     queries = named("queries", c.window_size // c.downsample_rate, origin="window_size / downsample_rate")
     projector = block(

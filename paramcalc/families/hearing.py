@@ -11,6 +11,7 @@ from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined, only_text
 from paramcalc.families.skeletons import causal_lm, rms
+from paramcalc.families.towers import only
 from paramcalc.families.vision import two_layers
 from paramcalc.leaves import Linear
 from paramcalc.spec import Component
@@ -82,6 +83,7 @@ def voxtral_realtime(c: Config) -> Component:
     def projector(v: Config, d: int) -> Block:
         return block("projector", **two_layers(v.hidden_size * c.downsample_factor, d, d, bias=False))
 
+    only(c, "text_config", "voxtral_realtime_text")  # another's config would be given to the layers of this one
     return hears(c, projector, completes=True)
 
 

@@ -32,4 +32,5 @@ def reading(entry: Mapping[str, Any]) -> Reading:
         sections={name: reading(section) for name, section in entry.get("sections", {}).items()},
         kind=entry.get("kind", ""),
         spellings=entry.get("spellings", {}),
+        free=entry.get("free", False),
     )

@@ -106,7 +106,10 @@ HEADS = {
     "Model": "none",
 }
 # Classes whose ending does not say what they are.
-IRREGULAR = {"MarianMTModel": ("Marian", "seq2seq_lm")}
+IRREGULAR = {
+    "MarianMTModel": ("Marian", "seq2seq_lm"),
+    "ShieldGemma2ForImageClassification": ("ShieldGemma2", "seq2seq_lm"),  # by the words that it writes
+}
 
 
 def split_class(architecture: str) -> tuple[str, str | None]:

@@ -13,6 +13,7 @@ from paramcalc.config_reading import Reading
 from paramcalc.containers import Block, Stack, block
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import get, split_class
+from paramcalc.families.towers import only
 from paramcalc.families.vision import vision
 from paramcalc.leaves import Linear
 from paramcalc.spec import Component, by_vocabulary
@@ -56,6 +57,7 @@ def sees(c: Config, projector: Projector, *, any_tower: bool = False, flat: bool
     """
     kind = c.declared("text_config").kind
     text = get(kind)
+    only(c, "text_config", kind)
     if text_alone(c):
         if c.head == "lm" and split_class(text.main_class)[1] != "lm":
             raise unknown_head(c)
@@ -78,7 +80,7 @@ def tied(c: Config, section: Config) -> bool:
 
 
 def composes(c: Config, projector: Projector, *, any_tower: bool = True) -> Component:
-    """Any language model, a tower (any, or always that one), and what the class puts between them.
+    """Any language model, a tower (any, or only that one), and what the class puts between them.
 
     The head is the wrapper's own, whatever head the language model has when it stands alone.
     """
@@ -88,12 +90,12 @@ def composes(c: Config, projector: Projector, *, any_tower: bool = True) -> Comp
 
 
 def any_language_model(c: Config) -> tuple[Block, int]:
-    """The language model of text_config, of any kind, under the wrapper's head; and its width."""
+    """The language model of text_config, of any kind where that is free, under the wrapper's head; and its width."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     text = c.declared("text_config")
     stated = c.section("text_config", Reading(dict(model_type=text.kind))).model_type
-    kind = text.spellings.get(stated, stated)
+    kind = text.spellings.get(stated, stated) if text.free else text.kind
     recipe, reading = get(kind).recipe, get(kind).reading
     plain = "hidden_size" in reading.defaults and "ties" not in reading.fixed
     c.require(plain, f"text_config is a {kind}, which is no plain language model")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from paramcalc.config import Config
 from paramcalc.containers import Block
@@ -23,12 +23,18 @@ def tower(*kinds: str) -> Callable[[Recipe], Recipe]:
     return register
 
 
-def tower_in(c: Config, section: str, *, kind: str | None = None, free: bool = False) -> tuple[Block, Config]:
-    """The tower in a section of the config, and the view of that section; its `kind` is the declared one unless given.
+def only(c: Config, section: str, kind: str) -> None:
+    """Refuse another model_type in a section where the class would build it; elsewhere it is not looked at."""
+    declared, fields = c.declared(section), c.raw(section)
+    if not declared.free or not isinstance(fields, Mapping):
+        return
+    stated = fields.get("model_type") or kind
+    named = declared.spellings.get(stated, stated)
+    c.require(named == kind, f"{section} is a {stated}", f"only a {kind} can be counted there")
 
-    Where the class builds whatever the section names (`free`), another model_type is an error; elsewhere it is not
-    looked at.
-    """
+
+def tower_in(c: Config, section: str, *, kind: str | None = None) -> tuple[Block, Config]:
+    """The tower in a section of the config, and the view of that section; of the declared `kind` unless it is given."""
     declared = c.declared(section)
     kind = kind or declared.kind
     recipe = TOWERS[kind]
@@ -36,7 +42,5 @@ def tower_in(c: Config, section: str, *, kind: str | None = None, free: bool = F
     if c.raw(section) is None:
         read = read._replace(defaults={**read.defaults, **declared.defaults})
     view = c.section(section, read, family=kind)
-    if free:
-        stated = view.raw("model_type") or kind
-        c.require(stated == kind, f"{section} is a {stated}", f"only a {kind} can be counted there")
+    only(c, section, kind)
     return recipe(view), view

@@ -48,8 +48,8 @@ def convnext(v: Config, width: int) -> Block:
 @family("vibevoice_asr")
 def vibevoice_asr(c: Config) -> Component:
     """Two encoders of a waveform, two layers behind each, Qwen2 (VibeVoiceAsrForConditionalGeneration)."""
-    sound, one = tower_in(c, "acoustic_tokenizer_encoder_config", free=True)
-    sense, two = tower_in(c, "semantic_tokenizer_encoder_config", free=True)
+    sound, one = tower_in(c, "acoustic_tokenizer_encoder_config")
+    sense, two = tower_in(c, "semantic_tokenizer_encoder_config")
     language, d = text_model(c, tied=False)
 
     def projector(d_in: int) -> Block:
