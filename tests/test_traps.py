@@ -352,3 +352,12 @@ def test_whose_labels_a_classifier_takes(
         }
     )
     assert (report.parameters.total, report.model.status) == (total, "exact")
+
+
+def test_dbrx_by_another_name_of_its_width_is_refused() -> None:
+    """Its class sizes the experts by d_model before it takes hidden_size: there is no such model to count."""
+    with pytest.raises(paramcalc.ParamcalcError, match="does not reach the experts"):
+        paramcalc.load({"model_type": "dbrx", "hidden_size": 60, "n_heads": 4})
+
+    wide = paramcalc.load({"model_type": "dbrx"}, overrides={"hidden_size": 1024})
+    assert wide.config["d_model"] == 1024

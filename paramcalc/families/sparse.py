@@ -69,6 +69,8 @@ def dbrx(c: Config) -> Block:
     """Grouped-query attention and experts behind LayerNorms without biases, sized in sections (DbrxForCausalLM)."""
     attn, ffn = c.section("attn_config"), c.section("ffn_config")
     c.require(not c.tie_word_embeddings, "tie_word_embeddings is not supported")
+    # The class sizes the experts before it takes the other name.
+    c.require(c.key("hidden_size") == "d_model", "hidden_size does not reach the experts", "write d_model")
     experts = moe(c, ffn.ffn_hidden_size, experts=ffn.moe_num_experts, top_k=ffn.moe_top_k)
     return decoder(c, mha(c, bias=False, kv=attn.kv_n_heads), experts)
 
