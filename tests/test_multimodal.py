@@ -55,3 +55,10 @@ ELSEWHERE = {
 def test_a_section_of_another_kind_is_not_taken_for_the_usual_one(name: str) -> None:
     with pytest.raises(paramcalc.ParamcalcError, match="_config is a"):
         paramcalc.load({"model_type": name, **ELSEWHERE[name]})
+
+
+@pytest.mark.parametrize("name", ["got_ocr2", "pp_chart2table", "qwen3_asr", "moss_transcribe_diarize", "omniasr"])
+def test_a_section_that_is_null_is_absent(name: str) -> None:
+    model = paramcalc.load({**DEFAULTS[name]["config"], "text_config": None})
+
+    assert paramcalc.count(model).parameters.total == DEFAULTS[name]["total"]

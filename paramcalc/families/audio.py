@@ -36,7 +36,7 @@ def text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple[Compo
     stated = c.section("text_config", Reading({})).raw("model_type") or declared.kind
     text = get(stated)
     defaults = dict(text.reading.defaults)
-    if completes or not c.says("text_config"):
+    if completes or c.raw("text_config") is None:
         defaults |= declared.defaults
     reading = text.reading._replace(defaults=defaults, fixed={**text.reading.fixed, "tie_word_embeddings": tied})
     section = c.section("text_config", reading, family=stated)

@@ -36,7 +36,7 @@ def dots3_note_text(c: Config) -> Block:
 
 def dots3_words(c: Config) -> list[str]:
     """Each layer's attention. use_dsa makes full layers indexed ones or the reverse; the original files mean true."""
-    dsa, original = c.raw("use_dsa"), c.raw("per_layer_config") is None
+    dsa, original = c.raw("use_dsa"), not c.says("per_layer_config")
     c.require(dsa is None or isinstance(dsa, bool), f"use_dsa must be true or false, not {dsa!r}")
     whole = FULL if dsa is False else INDEXED
     slides = [c.use_sliding_window and i >= 2 and i % 4 != 1 for i in range(c.num_hidden_layers)]

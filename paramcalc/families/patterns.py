@@ -53,10 +53,13 @@ def mlp_words(c: Config, default: list[str]) -> list[str]:
 
 
 def per_layer_overrides(c: Config, allowed: Collection[str]) -> list[dict[str, int]] | None:
-    """The sizes that per_layer_config ({"05": {"head_dim": 512}}) states of each layer; None where there is none."""
-    given = c.raw("per_layer_config")
-    if given is None:
+    """The sizes that per_layer_config ({"05": {"head_dim": 512}}) states of each layer; None where it is not stated.
+
+    Stated as null it says that no layer has sizes of its own.
+    """
+    if not c.says("per_layer_config"):
         return None
+    given = c.raw("per_layer_config") or {}
     nested = isinstance(given, Mapping) and all(isinstance(sizes, Mapping) for sizes in given.values())
     c.require(nested, "per_layer_config must map layer numbers to mappings")
     c.require(all(str(number).isdecimal() for number in given), "per_layer_config has a key that is not a layer number")
