@@ -56,3 +56,18 @@ def test_stable_names(name: str) -> None:
 
 def test_names_are_found_in_any_case() -> None:
     assert paramcalc.load("LLaMA3-8B").family == "llama"
+
+
+@pytest.mark.parametrize(
+    ("name", "formats", "size"),
+    [
+        ("gpt-oss-20b", {"bfloat16", "mxfp4"}, 13_761_264_768),
+        ("gpt-oss-120b", {"bfloat16", "mxfp4"}, 65_248_815_744),
+        ("deepseek-v3", {"bfloat16", "fp8-block128", "float32"}, 673_150_611_808),
+    ],
+)
+def test_checkpoints_that_are_quantised_have_their_bytes(name: str, formats: set[str], size: int) -> None:
+    """Sums of the tensors in the published files, which gpt-oss's model card and DeepSeek's index state too."""
+    weights = paramcalc.memory(paramcalc.load(name), context=1).weights
+
+    assert (weights.bytes, set(weights.by_format)) == (size, formats)
