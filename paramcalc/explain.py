@@ -11,6 +11,7 @@ from paramcalc import dims
 from paramcalc.containers import Mtp, Stack
 from paramcalc.count import count
 from paramcalc.dims import Monomial
+from paramcalc.legend import Legend
 from paramcalc.model import Model
 from paramcalc.outline import BUILT, SHIPPED, parts_of
 from paramcalc.report import Explanation, Line, Symbol
@@ -32,10 +33,10 @@ def explain(model: Model, *, include_mtp: bool = False) -> Explanation:
     lines = [
         *story.lines,
         *_sums(model, total, active, include_mtp),
-        *_rule_of_thumb(story.legend, model, total, report.parameters.non_embedding),
+        *_rule_of_thumb(story.legend.symbols, model, total, report.parameters.non_embedding),
     ]
     return Explanation(
-        model=report.model, warnings=report.warnings, symbols=tuple(story.legend.values()), lines=tuple(lines)
+        model=report.model, warnings=report.warnings, symbols=tuple(story.legend.symbols.values()), lines=tuple(lines)
     )
 
 
@@ -47,7 +48,7 @@ class _Story:
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
-        self.legend: dict[str, Symbol] = {}
+        self.legend = Legend()
         self.told: dict[tuple[Weight, ...], str] = {}
         self.place = ""  # the layers that are being told
         self.counted: frozenset[Role] = BUILT  # within a module that is reported apart, its buffers count too
@@ -115,7 +116,7 @@ class _Story:
         one = self._elements(child.component.weights())
         formula = dims.formula(self._polynomial(child.component))
         for copies, name in ((child.copies, f"all {child.name}s"), (child.active, "one token uses")):
-            symbol, number = dims.spelled(self._distinct(copies))
+            symbol, number = dims.spelled(self.legend.distinct(copies))
             self.lines.append(
                 Line(
                     level=level,
@@ -130,7 +131,7 @@ class _Story:
         tensors = list(component.tensors())
         for weight in tensors:
             sizes = (*((weight.copies,) if weight.copies != 1 else ()), *weight.shape)
-            factors = [dims.spelled(self._distinct(size)) for size in sizes if size != 1 or len(sizes) == 1]
+            factors = [dims.spelled(self.legend.distinct(size)) for size in sizes if size != 1 or len(sizes) == 1]
             many = len(factors) > 1
             symbols = [dims.bracketed(symbol) if many else symbol for symbol, _ in factors]
             numbers = [dims.bracketed(number) if many else number for _, number in factors]
@@ -153,7 +154,7 @@ class _Story:
         """The sum of a component's parts; as a remark the shorter formula where sizes coincide (h d_h = d)."""
         results = [self._elements(part.component.weights()) * int(part.copies) for part in component.children()]
         terms = self._polynomial(component)
-        values = {symbol: entry.value for symbol, entry in self.legend.items()}
+        values = {symbol: entry.value for symbol, entry in self.legend.symbols.items()}
         short, facts = dims.simplified(terms, values)
         return Line(
             level=level,
@@ -172,21 +173,11 @@ class _Story:
         total: Polynomial = Counter()
         for w in component.weights():
             if w.role in self.counted:
-                term = dims.polynomial(self._distinct(w.copies))
+                term = dims.polynomial(self.legend.distinct(w.copies))
                 for size in w.shape:
-                    term = dims.product(term, dims.polynomial(self._distinct(size)))
+                    term = dims.product(term, dims.polynomial(self.legend.distinct(size)))
                 total.update(term)
         return total
-
-    def _distinct(self, size: int) -> int:
-        """The size with symbols of its own: a letter that stands for another number already gets a prime."""
-        return dims.renamed(size, self._symbol)
-
-    def _symbol(self, symbol: str, value: int, origin: str) -> str:
-        while symbol in self.legend and self.legend[symbol].value != value:
-            symbol += "'"
-        self.legend.setdefault(symbol, Symbol(symbol=symbol, value=value, origin=origin))
-        return symbol
 
 
 def sum_of(weights: Iterable[Weight], roles: frozenset[Role]) -> int:

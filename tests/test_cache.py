@@ -329,7 +329,7 @@ def test_hymba_keeps_its_memory_tokens_and_says_that_it_was_not_run() -> None:
 def test_notes_name_the_option_that_gives_the_other_figure() -> None:
     notes = " ".join(memory(DEEPSEEK_V3).notes + memory(GPT_OSS_20B).notes + memory(QWEN35_35B_A3B).notes)
 
-    for option in ("mla=expanded", "kv_policy=uniform", "conv_columns=kernel-1", "state_dtype"):
+    for option in ("--mla expanded", "--kv-policy uniform", "--conv-columns kernel-1", "--state-dtype"):
         assert option in notes
 
 

@@ -194,6 +194,37 @@ def test_no_name_means_two_devices() -> None:
     assert all(device(name).name == one.name for one in devices() for name in (one.name, *one.aliases))
 
 
+def test_a_quantised_checkpoint_is_its_own_best_format() -> None:
+    """Nothing larger would hold more than what is in the file."""
+    found = verdict("gpt-oss-20b", gpu="24GiB")
+
+    assert found.best_format is not None
+    assert (found.best_format.format, found.weights_format) == ("mxfp4", "mxfp4")
+    assert found.best_format.used_bytes == found.used_bytes
+
+
+def test_the_cache_of_the_checkpoint_is_named() -> None:
+    scheme = {"num_bits": 8, "type": "float", "dynamic": False}
+    stated = {"quant_method": "compressed-tensors", "config_groups": {}, "kv_cache_scheme": scheme}
+    model = paramcalc.load("llama3-8b", overrides={"quantization_config": stated})
+
+    assert paramcalc.fit(model, gpu="h100", context=8192).kv_cache_dtype == "float8_e4m3fn"
+
+
+def test_a_gguf_file_on_several_devices_is_not_guessed(run: Run) -> None:
+    code, out, _ = run("fit", "llama3-70b", "--gpu", "24GiB", "--dtype", "q4_k_m")
+
+    assert code == 1
+    assert "fewest devices   not known  of GGUF files, which llama.cpp deals out layer by layer" in out.splitlines()
+    assert run("fit", "llama3-8b", "--gpu", "24GiB", "--dtype", "q4_k_m", "--tp", "2")[0] == 2
+
+
+def test_the_largest_context_has_the_configs_own_beside_it(run: Run) -> None:
+    assert "; the config states 8,192 positions" in run("fit", "llama3-8b", "--gpu", "h100")[1]
+    assert verdict("llama3-8b", gpu="h100").stated_positions == 8192
+    assert "the config states" not in run("fit", "llama3-8b", "--gpu", "17GiB", "-c", "128", "--overhead", "0")[1]
+
+
 # -- the commands -------------------------------------------------------------------------------------------------
 
 

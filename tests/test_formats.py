@@ -235,7 +235,7 @@ def test_gguf_of_llama31_8b() -> None:
 
 
 def test_gguf_files_are_whole() -> None:
-    with pytest.raises(paramcalc.ParamcalcError, match="divided"):
+    with pytest.raises(paramcalc.ParamcalcError, match="what each device holds"):
         memory("llama3.1-8b", dtype="q4_k_m", tensor_parallel=2)
     with pytest.raises(paramcalc.ParamcalcError, match="--dtype-of"):
         memory("llama3.1-8b", dtype="q4_k_m", dtype_of=(("norm", "fp32"),))

@@ -107,7 +107,7 @@ LAYERS = (
     "work steps kept spec leaves containers",
     "components",
     "model config overrides",
-    "families | report count outline explain footprint compute",
+    "families | report count outline legend explain footprint compute",
     "presets readers variants loading",
     "scaling plots",
     "catalog render",

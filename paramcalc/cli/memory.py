@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.assumed import ASSUMED
 from paramcalc.cli.groups import MODELS, OUTPUT, takes
-from paramcalc.cli.output import Output, warn, warnings_of
-from paramcalc.count import Figures
+from paramcalc.cli.options import FLAG
+from paramcalc.cli.output import Output, dumped, told, warn
 from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from paramcalc.footprint.report import MemoryReport
-    from paramcalc.render.text import Row
+    from paramcalc.render.view import View
 
 
 def register(app: typer.Typer) -> None:
@@ -28,33 +25,39 @@ def register(app: typer.Typer) -> None:
 
 
 @takes(models=MODELS, assumed=ASSUMED, out=OUTPUT)
-def memory(models: list[Model], assumed: Assumptions, out: Output) -> None:
+def memory(
+    models: list[Model],
+    assumed: Assumptions,
+    out: Output,
+    explain: Annotated[
+        bool, typer.Option("--explain", "-e", metavar=FLAG, help="Show the arithmetic, and where engines differ.")
+    ] = False,
+) -> None:
     """Say what one or several models take in bytes: weights, caches, states."""
     from paramcalc.footprint.memory import figures
 
+    def view() -> View:
+        from paramcalc.render.memory import memory_view
+
+        return memory_view(answers)
+
+    if explain:
+        explained(models, assumed, out)
+        return
     answers = [figures(model, assumed) for model in models]
-    warn(warnings_of(models))
-    out.emit(
-        answers=lambda: answers,
-        rows=lambda: _rows(_reports(answers)),
-        table=lambda width: _table(_reports(answers), width),
-    )
+    warn(told(answers))
+    out.show(answers, view)
 
 
-def _reports(answers: list[Figures]) -> list[MemoryReport]:
-    from paramcalc.footprint.report import MemoryReport
+def explained(models: list[Model], assumed: Assumptions, out: Output) -> None:
+    """The arithmetic instead of its result."""
+    from paramcalc.footprint.explain import explain
 
-    return [MemoryReport.model_validate(answer) for answer in answers]
+    def view() -> View:
+        from paramcalc.render.explain import explain_view
 
+        return explain_view(answers)
 
-def _rows(reports: list[MemoryReport]) -> list[Row]:
-    from paramcalc.render.memory import memory_row
-
-    return [memory_row(report) for report in reports]
-
-
-def _table(reports: list[MemoryReport], width: int | None) -> RenderableType:
-    from paramcalc.render.memory import memory_table, models_table
-    from paramcalc.render.table import WIDE
-
-    return memory_table(reports[0], width) if len(reports) == 1 else models_table(reports, width or WIDE)
+    answers = dumped(explain(model, assumed) for model in models)
+    warn(told(answers))
+    out.show(answers, view)

@@ -115,6 +115,13 @@ def warnings_of(models: Sequence[Model]) -> Iterator[str]:
             yield warning if len(models) == 1 else f"{about}: {warning}"
 
 
+def told(answers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What is to be said of each answer, which may be more than of its model; of several, with the name."""
+    for answer in answers:
+        about = "" if len(answers) == 1 else f"{answer['model']['name']}: "
+        yield from (about + warning for warning in answer["warnings"])
+
+
 def dumped(reports: Iterable[Report]) -> list[dict[str, Any]]:
     """Reports as the data that JSON writes."""
     return [report.model_dump(mode="json") for report in reports]

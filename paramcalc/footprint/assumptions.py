@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, get_args
 
 from paramcalc.errors import ParamcalcError, nearest
@@ -23,7 +23,7 @@ PREFILL_CHUNK = 8192
 # GiB of `non_torch_memory` for one Llama-3-8B (vLLM pull request 10511), and captures graphs on top.
 OVERHEAD = 2**30
 
-T = TypeVar("T", bound=str)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Assumptions(Frozen):
@@ -77,11 +77,27 @@ def assume(**given: Any) -> Assumptions:
     for name, least in (*((name, 1) for name in COUNTS), ("overhead", 0)):
         value = given.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-            raise ParamcalcError(f"{name} must be a whole number from {least} on, not {value!r}")
+            raise ParamcalcError(f"{name} must be a whole number from {least} on, not {value!r}", "write it like 8")
     for name, words in WORDS.items():
         if name in given:
             given[name] = chosen(given[name], words, name)
     return Assumptions(**given)
+
+
+def shown(function: F) -> F:
+    """Show the fields of `Assumptions` in the signature of a function that takes them as **others."""
+    from inspect import Parameter, Signature, signature
+
+    own = [p for p in signature(function).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    kinds = Assumptions.__annotations__
+    fields = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
+        for name, default in Assumptions.fields.items()
+        if name not in {p.name for p in own}
+    ]
+    returns = signature(function).return_annotation
+    function.__signature__ = Signature([*own, *fields], return_annotation=returns)  # type: ignore[attr-defined]
+    return function
 
 
 def chosen(text: str, words: Sequence[str], name: str) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from paramcalc.footprint.assumptions import Assumptions
+from paramcalc.footprint.assumptions import Assumptions, KvPolicy, Mla
 from paramcalc.footprint.cache_dtypes import Entries
 from paramcalc.kept import GROWING, STATES, Kept
 from paramcalc.model import Model
@@ -14,7 +14,12 @@ from paramcalc.model import Model
 
 def kept(model: Model, assumed: Assumptions) -> Iterator[Kept]:
     """What the model keeps of each sequence under the policies that are assumed."""
-    for one in model.tree.cache():
+    return under(model.tree.cache(), assumed)
+
+
+def under(stated: Iterable[Kept], assumed: Assumptions) -> Iterator[Kept]:
+    """What is kept of what mixers state, under the policies that are assumed."""
+    for one in stated:
         if one.form not in ("any", assumed.mla):
             continue
         if assumed.kv_policy == "uniform" and one.span in ("window", "chunk"):
@@ -61,6 +66,19 @@ def _by_size(caches: list[Kept], spans: tuple[str, ...], measure: Callable[[Kept
     return [{"tokens": size, "bytes_per_entry": found} for size, found in sorted(sizes.items())]
 
 
+MLA_MEANS: Mapping[Mla, str] = {
+    "latent": "mla latent: one latent and one rotary key are kept for each token; engines without kernels for that "
+    "keep the keys and values of all heads (--mla expanded)",
+    "expanded": "mla expanded: the keys and values of all heads are kept, as engines do that have no kernels for "
+    "latent attention (--mla latent is the default)",
+}
+POLICY_MEANS: Mapping[KvPolicy, str] = {
+    "windowed": "policy windowed: layers with a window keep the tokens inside it; engines that reserve full pages for "
+    "every attention layer keep all tokens (--kv-policy uniform)",
+    "uniform": "policy uniform: layers with a window keep all tokens too, as engines do that reserve full pages for "
+    "every attention layer (--kv-policy windowed is the default)",
+}
+
 # -- what is to be said ------------------------------------------------------------------------------------------
 
 
@@ -72,30 +90,33 @@ def doubts(model: Model, assumed: Assumptions) -> list[str]:
 
 def notes(model: Model, assumed: Assumptions) -> list[str]:
     """How the figures are meant where implementations differ, and which option gives the others."""
-    found = list(kept(model, assumed))
+    stated, found = list(model.tree.cache()), list(kept(model, assumed))
     if not found:
         return ["nothing is kept between tokens: all of the input is seen at once"]
-    return [*_policies(found, assumed), *dict.fromkeys(one.note for one in found if one.note)]
+    return [
+        *_policies(stated, assumed),
+        *_defaults(found, assumed),
+        *dict.fromkeys(one.note for one in found if one.note),
+    ]
 
 
-def _policies(found: list[Kept], assumed: Assumptions) -> Iterator[str]:
-    if any(one.form == "latent" for one in found):
-        yield (
-            "latent attention keeps one latent and one rotary key a token; engines without kernels for it keep the "
-            "keys and values of all heads (mla=expanded)"
-        )
-    if any(one.span in ("window", "chunk") for one in found):
-        yield (
-            "windows keep an entry for each token inside them; engines that reserve the pages of full attention for "
-            "every layer keep all tokens (kv_policy=uniform)"
-        )
+def _policies(stated: list[Kept], assumed: Assumptions) -> Iterator[str]:
+    """What the policies mean, of a model where they matter."""
+    if any(one.form == "latent" for one in stated):
+        yield MLA_MEANS[assumed.mla]
+    if any(one.span in ("window", "chunk") for one in stated):
+        yield POLICY_MEANS[assumed.kv_policy]
+
+
+def _defaults(found: list[Kept], assumed: Assumptions) -> Iterator[str]:
+    """What is taken from the reference, and may be another elsewhere."""
     if any(one.what == "conv" for one in found) and assumed.conv_columns == "kernel":
         yield (
             "short convolutions keep as many columns as their kernel has, as transformers does; other engines keep "
-            "one fewer (conv_columns=kernel-1)"
+            "one fewer (--conv-columns kernel-1)"
         )
     fixed = sorted({one.dtype for one in found if one.what in STATES and one.dtype})
     if fixed and assumed.state_dtype is None:
-        yield f"some states are in {', '.join(fixed)}, as the reference computes them (state_dtype)"
+        yield f"some states are in {', '.join(fixed)}, as the reference computes them (--state-dtype gives another)"
     if any(one.span == "source" for one in found) and assumed.source is None:
-        yield f"an encoder's output of {assumed.context} entries is assumed, as many as the context (source)"
+        yield f"an encoder's output of {assumed.context:,} entries is assumed, as many as the context (--source)"

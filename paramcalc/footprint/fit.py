@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from paramcalc.count import Figures
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint import memory, per_device, weights
-from paramcalc.footprint.assumptions import Assumptions, assume
+from paramcalc.footprint.assumptions import Assumptions, assume, shown
 from paramcalc.footprint.devices import Device, device, devices
+from paramcalc.footprint.positions import positions
 from paramcalc.model import Model
 from paramcalc.version import SCHEMA_VERSION, __version__
 
@@ -30,6 +31,7 @@ COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
 NODE = (8, 4, 2, 1)
 
 
+@shown
 def fit(
     model: Model, *, gpu: str | Device, context: int, gpu_memory_utilization: str | float = UTILIZATION, **others: Any
 ) -> FitReport:
@@ -94,7 +96,10 @@ def figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal) -> 
     found: Figures = {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        **{name: asked[name] for name in ("model", "warnings", "assumptions")},
+        **{name: asked[name] for name in ("model", "warnings", "notes", "assumptions")},
+        "weights_format": main_format(asked["weights"]),
+        "kv_cache_dtype": asked["kv_cache"]["dtype"],
+        "latent": asked["kv_cache"]["latent"],
         "gpu": described(gpu),
         "gpu_memory_utilization": str(share),
         "budget_bytes": budget,
@@ -105,6 +110,7 @@ def figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal) -> 
         "per_device": asked["per_device"],
         "largest_context": context,
         "largest_batch": batch,
+        "stated_positions": stated.tokens if (stated := positions(model)) else None,
         "fewest_devices": count,
         "best_format": form,
     }
@@ -127,12 +133,22 @@ def largest(fits: Callable[[int], bool]) -> int | None:
     return low
 
 
+def main_format(held: Figures) -> str:
+    """The format that takes the most bytes of all weights."""
+    return str(max(held["by_format"].items(), key=lambda share: share[1]["bytes"])[0])
+
+
 def best_format(trial: Trial, assumed: Assumptions, budget: int) -> Figures | None:
     """The largest format of the ladder that fits, where everything else stays."""
 
-    def attempted(name: str) -> int | None:
+    def attempted(name: str | None) -> int | None:
         return trial.attempted(assumed.but(dtype=name, dtype_of=()))
 
+    if trial.model.quantization:  # no other format has more of what is in a quantised checkpoint
+        own = attempted(None)
+        if own is not None and own <= budget:
+            held = weights.figures(weights.stored(trial.model, assumed.but(dtype=None, dtype_of=())))
+            return {"format": main_format(held), "used_bytes": own}
     first = attempted(LADDER[0])
     if first is not None and first <= budget:  # nothing on the ladder is larger
         return {"format": LADDER[0], "used_bytes": first}

@@ -53,7 +53,11 @@ class FitReport(Answer):
 
     model: ModelInfo
     warnings: tuple[str, ...]
+    notes: tuple[str, ...] = Field(description="how the figures are meant where implementations differ")
     assumptions: AssumptionInfo
+    weights_format: str = Field(description="that takes the most bytes of all weights")
+    kv_cache_dtype: str = Field(description="of keys, and of values where it is another")
+    latent: bool = Field(description="whether some of the attention is latent, so that `mla` matters")
     gpu: DeviceInfo
     gpu_memory_utilization: str = Field(description="share of the memory that may be used")
     budget_bytes: int = Field(description="what that is")
@@ -66,6 +70,9 @@ class FitReport(Answer):
         description="tokens at this batch that memory allows; 0: not even one, null: no limit"
     )
     largest_batch: int | None = Field(description="sequences at this context; 0: not even one")
-    fewest_devices: FewestDevices | None
-    best_format: BestFormat | None = Field(description="of a ladder from bfloat16 to four bits")
+    stated_positions: int | None = Field(description="tokens that the config says its model is made for")
+    fewest_devices: FewestDevices | None = Field(description="null: none of those tried, or not known of GGUF files")
+    best_format: BestFormat | None = Field(
+        description="the checkpoint's own where that is quantised, or of a ladder from bfloat16 to four bits"
+    )
     changes: tuple[Change, ...] = Field(description="each for itself would make it fit; none where it does")

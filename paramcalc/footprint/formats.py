@@ -94,12 +94,19 @@ class Format(NamedTuple):
     def bytes(self, shape: Sequence[int]) -> int:
         """Bytes of one tensor: values and what stands beside them."""
         rows, columns = _matrix(shape)
-        if self.word:
-            values = rows * _parts(columns * 8 * self.values.block_bytes, self.values.block_elements * self.word)
-            values = values * self.word // 8
-        else:
-            values = self.values.bytes(rows * columns)
-        return values + sum(extra.bytes(rows, columns) for extra in self.extras)
+        return self.value_bytes(shape) + sum(extra.bytes(rows, columns) for extra in self.extras)
+
+    def value_bytes(self, shape: Sequence[int]) -> int:
+        """Bytes of the values alone."""
+        rows, columns = _matrix(shape)
+        if not self.word:
+            return self.values.bytes(rows * columns)
+        words = rows * _parts(columns * 8 * self.values.block_bytes, self.values.block_elements * self.word)
+        return words * self.word // 8
+
+    def extra_bytes(self, shape: Sequence[int]) -> dict[str, int]:
+        """Bytes of what stands beside the values, by name."""
+        return {extra.name: extra.bytes(*_matrix(shape)) for extra in self.extras}
 
     def record_bytes(self, shape: Sequence[int]) -> int:
         """Bytes of what only a file keeps beside one tensor."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from paramcalc.count import Figures, describe
 from paramcalc.errors import ParamcalcError
-from paramcalc.footprint import cache, per_device, weights, working
-from paramcalc.footprint.assumptions import Assumptions, assume
+from paramcalc.footprint import cache, per_device, positions, weights, working
+from paramcalc.footprint.assumptions import Assumptions, assume, shown
 from paramcalc.model import Model
 from paramcalc.version import SCHEMA_VERSION, __version__
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from paramcalc.footprint.report import MemoryReport
 
 
+@shown
 def memory(model: Model, *, context: int, **assumptions: Any) -> MemoryReport:
     """What a model takes in bytes while it answers `batch` sequences of `context` tokens.
 
@@ -44,7 +45,7 @@ def figures(model: Model, assumed: Assumptions) -> Figures:
         "version": __version__,
         "model": describe(model) | ({"status": "approximate"} if doubts else {}),
         "warnings": [*model.warnings, *plan.warnings, *doubts],
-        "notes": cache.notes(model, assumed),
+        "notes": [*cache.notes(model, assumed), *positions.beyond(model, assumed)],
         "assumptions": assumed.values(),
         **parts,
         "total": {"bytes": sum(part["bytes"] for part in parts.values())},

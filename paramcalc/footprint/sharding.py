@@ -8,7 +8,7 @@ is that of the fullest device.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from paramcalc.errors import ParamcalcError
@@ -70,6 +70,12 @@ def rule(weight: Weight) -> Rule:
     if weight.experts > 1:
         return "expert"
     return weight.split.side if weight.split is not None and _is_divided(weight) else "replicated"
+
+
+def last_names(paths: Sequence[str]) -> str:
+    """The tensors of a rule by their last names: `q_proj k_proj v_proj`."""
+    ends = [path.removesuffix(".weight").removesuffix(".value").removesuffix(".bias") for path in paths]
+    return " ".join(dict.fromkeys(end.rpartition(".")[2] for end in ends))
 
 
 def dealt(split: Split, side: int, count: int) -> int:

@@ -29,6 +29,7 @@ class Stored(NamedTuple):
     bytes: int
     weight: Weight  # what is stored, in so many copies
     records: int = 0  # bytes of what only files keep beside them
+    layout: Format | None = None  # how one of them is laid out; None in a GGUF file, whose types are blocks
 
 
 class Plan(NamedTuple):
@@ -74,7 +75,8 @@ def _gguf(model: Model, assumed: Assumptions) -> GgufFile:
         )
     if max(assumed.tensor_parallel, assumed.pipeline_parallel, assumed.expert_parallel) > 1:
         raise ParamcalcError(
-            f"{assumed.dtype}: how a GGUF file is divided among devices is not known", "leave out the parallelism"
+            f"{assumed.dtype}: what each device holds of a GGUF file is not known",
+            "leave out the parallelism for the whole; llama.cpp gives each device some of the layers",
         )
     return gguf(model, str(assumed.dtype))
 
@@ -165,6 +167,7 @@ def _stored(one: Placed, rest: Format) -> Stored:
         copies * form.bytes(weight.shape),
         weight,
         copies * form.record_bytes(weight.shape),
+        form,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 from paramcalc.errors import printable
@@ -45,7 +46,9 @@ def _line(line: Line) -> Iterator[str]:
     """Name, formula, numbers and result in columns; what is too long for its column follows below."""
     name = " " * (INDENT * line.level) + line.name
     if line.result is None:
-        yield f"{name}   {line.remark}".rstrip()
+        yield from wrap(
+            f"{name}   {line.remark}".rstrip(), WIDTH, subsequent_indent=" " * (INDENT * line.level + INDENT)
+        )
         return
     result = exact(line.result)
     numbers = "" if line.numbers == result else line.numbers

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.footprint.fit_report import FitReport
-from paramcalc.render.memory import parts_table
+from paramcalc.footprint.gguf import is_gguf
+from paramcalc.render.memory import asked, parts_table, told
 from paramcalc.render.table import WIDE, Column, fitted, heading
 from paramcalc.render.text import Row, filled
 from paramcalc.render.view import View, read
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from paramcalc.footprint.fit_report import Change
 
+WHOLE = ("not known", "of GGUF files, which llama.cpp deals out layer by layer")
 OPTIONS = {
     "context": "--context",
     "batch": "--batch",
@@ -51,7 +53,7 @@ def fit_table(report: FitReport, width: int | None) -> Group:
     reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
     parts: list[RenderableType] = [
         heading(report.model),
-        Text(asked(report)),
+        Text(assumptions(report)),
         *reasons,
         blank,
         verdict(report),
@@ -65,22 +67,13 @@ def fit_table(report: FitReport, width: int | None) -> Group:
     ]
     if report.changes:
         parts += [blank, Text("any one of these would make it fit:"), changes_table(report.changes, room)]
-    return Group(*parts)
+    return Group(*parts, *told(report.notes))
 
 
-def asked(report: FitReport) -> str:
+def assumptions(report: FitReport) -> str:
     """Under which assumptions the verdict holds, in a line."""
-    a = report.assumptions
-    words = [f"context {exact(a.context)} tokens", f"batch {exact(a.batch)}", f"weights {a.dtype or 'as they are'}"]
-    words.append(f"cache {a.kv_cache_dtype or report.model.dtype}")
-    sizes = {
-        "tp": a.tensor_parallel,
-        "pp": a.pipeline_parallel,
-        "ep": a.expert_parallel,
-        "dp": a.data_parallel,
-    }
-    words += [f"{name} {exact(size)}" for name, size in sizes.items() if size > 1]
-    return "  ".join(words)
+    stored, cache = report.weights_format, report.kv_cache_dtype
+    return asked(report.assumptions, stored=stored, cache=cache, latent=report.latent)
 
 
 def several(report: FitReport) -> bool:
@@ -102,7 +95,10 @@ def verdict(report: FitReport) -> Text:
 def most_table(report: FitReport, room: int) -> Table:
     """The most that fits, and the least that it takes."""
     a, lines = report.assumptions, list(_most(report))
-    lines.insert(0, ("largest context", _limit(report.largest_context), f"tokens at batch {exact(a.batch)}"))
+    tokens = f"tokens at batch {exact(a.batch)}"
+    if report.stated_positions and (report.largest_context is None or report.largest_context > report.stated_positions):
+        tokens += f"; the config states {exact(report.stated_positions)} positions"
+    lines.insert(0, ("largest context", _limit(report.largest_context), tokens))
     lines.insert(1, ("largest batch", _limit(report.largest_batch), f"sequences of {exact(a.context)} tokens"))
     columns = [
         Column("", [name for name, _, _ in lines]),
@@ -114,8 +110,9 @@ def most_table(report: FitReport, room: int) -> Table:
 
 def _most(report: FitReport) -> Iterator[tuple[str, str, str]]:
     fewest, best = report.fewest_devices, report.best_format
+    a = report.assumptions
     if fewest is None:
-        yield "fewest devices", "none", "of those tried, up to 128"
+        yield "fewest devices", *(WHOLE if is_gguf(a.dtype or "") else ("none", "of those tried, up to 128"))
     else:
         sizes = {"tp": fewest.tensor_parallel, "pp": fewest.pipeline_parallel, "ep": fewest.expert_parallel}
         how = "".join(f"{name} {size}, " for name, size in sizes.items() if size > 1)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from paramcalc.footprint.report import MemoryReport
+from paramcalc.footprint.sharding import last_names
 from paramcalc.render.table import BAR, GAP, LEAST_BAR, WIDE, Column, bar, fitted, heading
 from paramcalc.render.text import Row
+from paramcalc.render.view import View, read
 from paramcalc.units import exact, human_bytes, percent
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
+    from rich.text import Text
 
-    from paramcalc.footprint.report import MemoryReport, PerDevice
+    from paramcalc.footprint.report import AssumptionInfo, PerDevice
 
 PARTS = ("weights", "kv_cache", "state", "working", "overhead")
 ESTIMATES = ("working", "overhead")
@@ -38,7 +42,17 @@ def memory_table(report: MemoryReport, width: int | None) -> Group:
         blank,
         formats_table(report, room),
         *(device_tables(report.per_device, room) if report.per_device.devices > 1 else ()),
+        *told(report.notes),
     )
+
+
+def told(notes: Sequence[str]) -> Iterator[Text]:
+    """Notes below a result, a line each."""
+    from rich.text import Text
+
+    if notes:
+        yield Text("")
+    yield from (Text(f"note: {note}") for note in notes)
 
 
 def parts_of(report: MemoryReport | PerDevice) -> Iterator[tuple[str, int]]:
@@ -51,13 +65,34 @@ def parts_of(report: MemoryReport | PerDevice) -> Iterator[tuple[str, int]]:
 
 def assumptions(report: MemoryReport) -> str:
     """Under which assumptions the figures hold, in a line."""
-    a = report.assumptions
-    stored = a.dtype or max(report.weights.by_format.items(), key=lambda share: share[1].bytes)[0]
-    words = [f"context {exact(a.context)} tokens", f"batch {exact(a.batch)}", f"weights {stored}"]
-    words.append(f"cache {report.kv_cache.dtype}")
-    words.append(f"policy {a.kv_policy}")
-    if report.kv_cache.latent:
+    cache = report.kv_cache
+    return asked(report.assumptions, stored=main_format(report), cache=cache.dtype, latent=cache.latent)
+
+
+def main_format(report: MemoryReport) -> str:
+    """The format that takes the most bytes of all weights."""
+    return max(report.weights.by_format.items(), key=lambda share: share[1].bytes)[0]
+
+
+def asked(a: AssumptionInfo, *, stored: str, cache: str, latent: bool) -> str:
+    """The assumptions that always matter, and those that are not as usual."""
+    words = [f"context {exact(a.context)} tokens", f"batch {exact(a.batch)}", f"weights {a.dtype or stored}"]
+    words += [f"{part} {name}" for part, name in a.dtype_of]
+    words += [f"cache {cache}", f"policy {a.kv_policy}"]
+    if latent:
         words.append(f"mla {a.mla}")
+    sizes = {"tp": a.tensor_parallel, "pp": a.pipeline_parallel, "ep": a.expert_parallel, "dp": a.data_parallel}
+    words += [f"{name} {exact(size)}" for name, size in sizes.items() if size > 1]
+    if a.include_mtp:
+        words.append("with mtp")
+    if a.source is not None:
+        words.append(f"source {exact(a.source)}")
+    if a.state_dtype is not None:
+        words.append(f"states {a.state_dtype}")
+    if a.conv_columns != "kernel":
+        words.append(f"conv columns {a.conv_columns}")
+    if a.attention != "flash":
+        words.append(f"{a.attention} attention")
     return "  ".join(words)
 
 
@@ -152,22 +187,25 @@ def stages_table(device: PerDevice, room: int) -> Table:
     return fitted(columns, room)
 
 
-def last_names(paths: Sequence[str]) -> str:
-    """The tensors of a rule by their last names: `q_proj k_proj v_proj`."""
-    ends = [path.removesuffix(".weight").removesuffix(".value").removesuffix(".bias") for path in paths]
-    return " ".join(dict.fromkeys(end.rpartition(".")[2] for end in ends))
+def models_table(reports: Sequence[MemoryReport], room: int) -> Group:
+    """One row per model, below what is assumed of all of them."""
+    from rich.console import Group
+    from rich.text import Text
 
-
-def models_table(reports: Sequence[MemoryReport], room: int) -> Table:
-    """One row per model."""
-    columns = [Column("model", [report.model.name for report in reports])]
+    dtypes = dict.fromkeys(report.kv_cache.dtype for report in reports)
+    latent = any(report.kv_cache.latent for report in reports)
+    line = asked(reports[0].assumptions, stored="as stored", cache=", ".join(dtypes), latent=latent)
+    columns = [
+        Column("model", [report.model.name for report in reports]),
+        Column("", [main_format(report) for report in reports], rank=3),
+    ]
     for name in PARTS:
         figures = [getattr(report, name).bytes for report in reports]
         if any(figures):
             columns.append(Column(name.replace("_", " "), [human_bytes(n) for n in figures], right=True, rank=1))
     columns.append(Column("total", [exact(report.total.bytes) for report in reports], right=True))
     columns.append(Column("", [human_bytes(report.total.bytes) for report in reports], right=True, rank=2))
-    return fitted(columns, room)
+    return Group(Text(line), Text(""), fitted(columns, room))
 
 
 def memory_row(report: MemoryReport) -> Row:
@@ -178,8 +216,21 @@ def memory_row(report: MemoryReport) -> Row:
         "status": report.model.status,
         "context": a.context,
         "batch": a.batch,
+        "dtype": a.dtype or "",
+        "kv_cache_dtype": report.kv_cache.dtype,
+        "kv_policy": a.kv_policy,
         **{f"{name}_bytes": getattr(report, name).bytes for name in PARTS},
         "total_bytes": report.total.bytes,
         "kv_cache_bytes_per_token": report.kv_cache.bytes_per_token,
         "warnings": "; ".join(report.warnings),
     }
+
+
+def memory_view(answers: Sequence[Mapping[str, Any]]) -> View:
+    """One model in full, several in a table."""
+    reports = read(MemoryReport, answers)
+
+    def table(width: int | None) -> RenderableType:
+        return memory_table(reports[0], width) if len(reports) == 1 else models_table(reports, width or WIDE)
+
+    return View(lambda: [memory_row(report) for report in reports], table)

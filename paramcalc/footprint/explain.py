@@ -1,0 +1,215 @@
+"""The arithmetic of a footprint, line by line: weights by format, what each kind of layer keeps, estimates, devices."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from paramcalc import dims
+from paramcalc.containers import Stack
+from paramcalc.dtypes import Dtype, dtype
+from paramcalc.footprint import cache, memory, weights
+from paramcalc.footprint.assumptions import Assumptions
+from paramcalc.footprint.cache_dtypes import Entries
+from paramcalc.footprint.gguf.types import TYPES
+from paramcalc.footprint.sharding import last_names
+from paramcalc.footprint.weights import Stored
+from paramcalc.kept import STATES, Kept, Span
+from paramcalc.legend import Legend
+from paramcalc.model import Model
+from paramcalc.outline import layer_name
+from paramcalc.report import Explanation, Line
+
+# How many entries a sequence has of something: T tokens, S of an encoder's output.
+ENTRIES: Mapping[Span, str] = {
+    "tokens": "T",
+    "window": "min(T, {size})",
+    "chunk": "min(T, {size})",
+    "buffer": "min(T, {size})",
+    "stride": "floor(T / {size})",
+    "source": "S",
+    "always": "{size}",
+}
+
+
+def explain(model: Model, assumed: Assumptions) -> Explanation:
+    """Show how each figure of `memory` comes about, and what is said beside it."""
+    found = memory.figures(model, assumed)
+    legend = Legend()
+    keeping = list(_caches(model, assumed, found, legend))
+    legend.add("T", assumed.context, "tokens of each sequence (context)")
+    legend.add("B", assumed.batch, "sequences at a time (batch)")
+    if any(one.span == "source" for one in model.tree.cache()):
+        legend.add("S", assumed.source or assumed.context, "entries of an encoder's output (source)")
+    lines = [*_weights(weights.plan(model, assumed).stored), *keeping, *_estimates(found), *_sum("in all", found)]
+    if found["per_device"]["devices"] > 1:
+        lines += _devices(found["per_device"])
+    if found["notes"]:
+        lines += [Line(level=0, name="notes"), *(Line(level=1, name=note) for note in found["notes"])]
+    return Explanation(
+        model=found["model"], warnings=found["warnings"], symbols=tuple(legend.symbols.values()), lines=tuple(lines)
+    )
+
+
+# -- weights -----------------------------------------------------------------------------------------------------
+
+
+def _weights(stored: Iterable[Stored]) -> Iterator[Line]:
+    """Each format: its values, what stands beside them, and the sum."""
+    by_format: dict[str, list[Stored]] = defaultdict(list)
+    for one in stored:
+        by_format[one.format].append(one)
+    yield Line(level=0, name="weights")
+    for name, those in by_format.items():
+        yield from _format(name, those)
+    sizes = [sum(one.bytes for one in those) for those in by_format.values()]
+    yield _added("= weights", 1, sizes)
+
+
+def _format(name: str, stored: list[Stored]) -> Iterator[Line]:
+    whole = sum(one.bytes for one in stored)
+    if stored[0].layout is None:
+        kind = TYPES[name]
+        yield _values(name, 1, whole // kind.block_bytes * kind.block_elements, kind, whole)
+        return
+    values, elements, beside = 0, 0, Counter[str]()
+    for one in stored:
+        if one.layout is not None:
+            values += one.tensors * one.layout.value_bytes(one.weight.shape)
+            elements += one.tensors * int(one.weight.elements)
+            beside.update({extra: one.tensors * n for extra, n in one.layout.extra_bytes(one.weight.shape).items()})
+    kind = stored[0].layout.values
+    if not beside:
+        yield _values(name, 1, elements, kind, whole)
+        return
+    yield Line(level=1, name=name, remark=stored[0].layout.summary)
+    yield _values("values", 2, elements, kind, values)
+    for extra, size in beside.items():
+        yield Line(level=2, name=extra, result=size)
+    yield _added(f"= {name}", 2, [values, *beside.values()])
+
+
+def _values(name: str, level: int, elements: int, kind: Dtype, result: int) -> Line:
+    return Line(level=level, name=name, formula="N x bytes", numbers=f"{elements:,}{_each(kind)}", result=result)
+
+
+def _each(kind: Dtype) -> str:
+    """` x 2`, or in blocks ` / 32 x 17`."""
+    return f" x {kind.block_bytes}" if kind.block_elements == 1 else f" / {kind.block_elements} x {kind.block_bytes}"
+
+
+# -- caches and states -------------------------------------------------------------------------------------------
+
+
+def _caches(model: Model, assumed: Assumptions, found: dict[str, Any], legend: Legend) -> Iterator[Line]:
+    told = _Told(Entries(model, assumed), assumed, legend)
+    policy = f"policy {assumed.kv_policy}" + (f", mla {assumed.mla}" if found["kv_cache"]["latent"] else "")
+    for title, name, states in (("kv cache", "kv_cache", False), ("state", "state", True)):
+        sizes: list[int] = []
+        lines = [line for stack in model.tree.stacks() for line in told.stack(stack, sizes, states=states)]
+        if not lines:
+            continue
+        dtypes = f"{found['kv_cache']['dtype']}, {policy}" if name == "kv_cache" else "does not grow"
+        yield Line(level=0, name=title, remark=dtypes)
+        yield from lines
+        one = sum(sizes)
+        yield _added("= one sequence", 1, sizes)
+        yield Line(
+            level=1,
+            name=f"= {title}",
+            formula="B x one sequence",
+            numbers=f"{assumed.batch:,} x {one:,}",
+            result=found[name]["bytes"],
+        )
+
+
+class _Told:
+    """What layers keep, one entry after the other."""
+
+    def __init__(self, entries: Entries, assumed: Assumptions, legend: Legend) -> None:
+        self.entries, self.assumed, self.legend = entries, assumed, legend
+
+    def stack(self, stack: Stack, sizes: list[int], *, states: bool) -> Iterator[Line]:
+        """Each kind of layer of a stack; the bytes of all of its layers are added to `sizes`."""
+        if not stack.causal:
+            return
+        for names, layer, copies in stack.kinds():
+            runs = [run for run in stack.runs if run.layer is layer]
+            times = sum(int(run.repeat) * (run.passes if run.kept is None else run.kept) for run in runs)
+            found = [one for one in cache.under(layer.all_kept(), self.assumed) if (one.what in STATES) is states]
+            if found and times:
+                yield Line(level=1, name=f"{stack.role} {layer_name(names, copies)}", remark=layer.label())
+                for alike in self._alike(found):
+                    yield from self._kept(alike, times, sizes)
+
+    def _alike(self, found: Iterable[Kept]) -> Iterable[list[Kept]]:
+        """What differs in nothing but its name, like keys and values of one width."""
+        groups: dict[tuple[object, ...], list[Kept]] = defaultdict(list)
+        for one in found:
+            groups[(one.elements, one.span, one.size, one.copies, self.entries.format(one))].append(one)
+        return groups.values()
+
+    def _kept(self, alike: list[Kept], times: int, sizes: list[int]) -> Iterator[Line]:
+        """An entry in symbols, and all entries of all layers."""
+        one, many = alike[0], len(alike) * alike[0].copies
+        kind, entry = self.entries.format(one), sum(map(self.entries.bytes, alike))
+        symbols, numbers = map(dims.bracketed, dims.spelled(self.legend.distinct(one.elements)))
+        factor = f"{many:,} " if many > 1 else ""
+        yield Line(
+            level=2,
+            name=" + ".join(dict.fromkeys(one.what for one in alike)),
+            formula=f"{factor}{symbols} x {kind.name}" if symbols != numbers else kind.name,
+            numbers=f"{factor and factor + 'x '}{numbers}{_each(kind)}",
+            result=entry,
+        )
+        entries = int(one.entries(self.assumed.context, source=self.assumed.source or self.assumed.context))
+        sizes.append(times * entries * entry)
+        yield Line(
+            level=3,
+            name="all of them",
+            formula=f"{'layers x ' if times > 1 else ''}{ENTRIES[one.span].format(size=f'{one.size:,}')} x entry",
+            numbers=f"{f'{times:,} x ' if times > 1 else ''}{entries:,} x {entry:,}",
+            result=sizes[-1],
+        )
+
+
+# -- estimates, sums and devices ---------------------------------------------------------------------------------
+
+
+def _estimates(found: dict[str, Any]) -> Iterator[Line]:
+    """Working memory and overhead."""
+    work = found["working"]
+    logits, activations, scores = work["logits"], work["activations"], work["scores"]
+    yield Line(level=0, name="working (estimate)")
+    for name, part, formula, sizes in (
+        ("logits", logits, "tokens x vocabulary", (logits["tokens"], logits["vocabulary"])),
+        ("activations", activations, "tokens x channels", (activations["tokens"], activations["channels"])),
+    ):
+        numbers = f"{sizes[0]:,} x {sizes[1]:,}{_each(dtype(part['dtype']))}"
+        yield Line(level=1, name=name, formula=formula, numbers=numbers, result=part["bytes"])
+    if scores["bytes"]:
+        yield Line(level=1, name="scores", formula="eager attention", result=scores["bytes"])
+    yield Line(level=1, name=next(line for line in work["how"] if line.startswith("channels")))
+    yield _added("= working", 1, [part["bytes"] for part in (logits, activations, scores) if part["bytes"]])
+
+
+def _sum(title: str, found: dict[str, Any]) -> Iterator[Line]:
+    yield Line(level=0, name=title)
+    for name in ("weights", "kv_cache", "state", "working", "overhead"):
+        if found[name]["bytes"]:
+            estimate = " (estimate)" if found[name].get("estimate") else ""
+            yield Line(level=1, name=name.replace("_", " ") + estimate, result=found[name]["bytes"])
+    yield Line(level=1, name="= total", result=found["total"]["bytes"])
+
+
+def _devices(found: dict[str, Any]) -> Iterator[Line]:
+    """The rule that divides each tensor, and what the fullest device holds."""
+    yield Line(level=0, name=f"weights of the fullest of {found['devices']:,} devices", remark="by what divides them")
+    for name, share in found["sharding"].items():
+        yield Line(level=1, name=name, result=share["bytes"], remark=last_names(share["weights"]))
+    yield from _sum("on that device", found)
+
+
+def _added(name: str, level: int, sizes: list[int]) -> Line:
+    return Line(level=level, name=name, numbers=" + ".join(f"{size:,}" for size in sizes), result=sum(sizes))
