@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from paramcalc.errors import ParamcalcError, nearest
+from paramcalc.errors import ParamcalcError, choices
 
 
 class Dtype(NamedTuple):
@@ -69,6 +69,5 @@ def dtype(name: str) -> Dtype:
     key = name.lower().removeprefix("torch.")
     found = DTYPES.get(ALIASES.get(key, key))
     if found is None:
-        choices = [*DTYPES, *ALIASES]
-        raise ParamcalcError(f"unknown dtype {name!r}", nearest(key, choices, fallback="known: " + ", ".join(choices)))
+        raise ParamcalcError(f"unknown dtype {name!r}", choices(key, [*DTYPES, *ALIASES]))
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class ParamcalcError(Exception):
@@ -45,6 +45,12 @@ def nearest(word: str, choices: Iterable[str], *, fallback: str) -> str:
     if not close:
         return fallback
     return "did you mean " + " or ".join(repr(name) for name in close) + "?"
+
+
+def choices(word: str, known: Sequence[str], *, shown: Sequence[str] = ()) -> str:
+    """A hint that names the closest and all that are known, or those of them that are `shown`."""
+    close = nearest(word, known, fallback="")
+    return f"{close} known: {', '.join(shown or known)}".strip()
 
 
 def one_line(text: str, most: int = 1_000) -> str:

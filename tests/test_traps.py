@@ -1,4 +1,7 @@
-"""What real configs do, and tools get wrong: each kind once. Numbers are from transformers or worked out by hand."""
+"""What real configs do, and tools get wrong: each kind once. Numbers are from transformers or worked out by hand.
+
+Bytes, caches and how answers are given: test_traps_bytes.py.
+"""
 
 from __future__ import annotations
 

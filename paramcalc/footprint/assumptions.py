@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, get_args
 
-from paramcalc.errors import ParamcalcError, nearest
+from paramcalc.errors import ParamcalcError, choices
 from paramcalc.frozen import Frozen
 
 # What must be kept, or what engines reserve that give every attention layer the pages of a full one.
@@ -104,5 +104,5 @@ def chosen(text: str, words: Sequence[str], name: str) -> str:
     """One of `words`, in any case. Raises ParamcalcError with the choices."""
     word = str(text).lower()
     if word not in words:
-        raise ParamcalcError(f"unknown {name} {text!r}", nearest(word, words, fallback="known: " + ", ".join(words)))
+        raise ParamcalcError(f"unknown {name} {text!r}", choices(word, words))
     return word

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from paramcalc.errors import ParamcalcError, nearest
+from paramcalc.errors import ParamcalcError, choices
 from paramcalc.units import parse_bytes
 
 MIB = 2**20
@@ -48,9 +48,8 @@ def device(text: str) -> Device:
             raise ParamcalcError(f"a device of {text} holds nothing")
         return Device(text.strip(), memory)
     names = [one.name for one in _known()]
-    close = nearest(text.lower().replace(" ", "-"), names, fallback="")
-    hint = f"{close} known: " if close else "known: "
-    raise ParamcalcError(f"unknown GPU {text!r}", f"{hint}{', '.join(names)}; or a size like 24GiB")
+    hint = choices(text.lower().replace(" ", "-"), names)
+    raise ParamcalcError(f"unknown GPU {text!r}", f"{hint}; or a size like 24GiB")
 
 
 def _plain(name: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from paramcalc.dtypes import ALIASES, PLAIN
-from paramcalc.errors import ParamcalcError, nearest
+from paramcalc.errors import ParamcalcError, choices
 from paramcalc.footprint import formats_floats as floats
 from paramcalc.footprint import formats_integers as integers
 from paramcalc.footprint.formats import Format, plain
@@ -94,8 +94,8 @@ def format_named(name: str) -> Format:
     found = known(name)
     if found is None:
         files = [kind.lower() for kind in BASES if is_gguf(kind)]
-        shown = ", ".join((*FIXED, *EXAMPLES, *files))
-        hint = nearest(name.lower(), [*FIXED, *EXAMPLES, *NICKNAMES, *ALIASES, *files], fallback=f"known: {shown}")
+        shown = [*FIXED, *EXAMPLES, *files]
+        hint = choices(name.lower(), [*shown, *NICKNAMES, *ALIASES], shown=shown)
         raise ParamcalcError(f"unknown format {name!r}", hint)
     return found
 

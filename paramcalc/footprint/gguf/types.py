@@ -7,7 +7,7 @@ llama_ftype_get_default_type and tensor_type_fallback in src/llama-quant.cpp.
 from __future__ import annotations
 
 from paramcalc.dtypes import Dtype
-from paramcalc.errors import ParamcalcError, nearest
+from paramcalc.errors import ParamcalcError, choices
 
 TYPES = {
     t.name: t
@@ -90,8 +90,5 @@ def ftype(name: str) -> str:
     key = name.upper().removeprefix(PREFIX.upper())
     key = ALIASES.get(key, key)
     if key not in BASES:
-        choices = [*BASES, *ALIASES]
-        raise ParamcalcError(
-            f"unknown GGUF type {name!r}", nearest(key, choices, fallback="known: " + ", ".join(choices))
-        )
+        raise ParamcalcError(f"unknown GGUF type {name!r}", choices(key, [*BASES, *ALIASES]))
     return key
