@@ -5,30 +5,21 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paramcalc.errors import SourceError, nearest
 
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
-
-def _package() -> Traversable:
-    from importlib.resources import files
-
-    return files("paramcalc")
-
-
-def _folder() -> Traversable:
+def _folder() -> Path:
     """Inside an installed package the presets lie beside the code; in a checkout, at the top of the repository."""
-    inside = _package() / "presets"
+    inside = Path(__file__).with_name("presets")
     return inside if inside.is_dir() else Path(__file__).parents[1] / "presets"
 
 
 @cache
 def _index() -> dict[str, dict[str, Any]]:
     """The fields of every preset as JSON, which loads in no time. Written from the YAML files by tests/index.py."""
-    return dict(json.loads((_package() / "presets.json").read_text(encoding="utf-8")))
+    return dict(json.loads(Path(__file__).with_name("presets.json").read_text(encoding="utf-8")))
 
 
 def names() -> list[str]:

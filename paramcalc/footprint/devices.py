@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from paramcalc.errors import ParamcalcError, choices
@@ -59,9 +60,7 @@ def _plain(name: str) -> str:
 @cache
 def _known() -> tuple[Device, ...]:
     """From the JSON that is written from presets/gpus.yaml: it loads in no time."""
-    from importlib.resources import files
-
-    entries = json.loads((files("paramcalc") / "gpus.json").read_text(encoding="utf-8"))
+    entries = json.loads(Path(__file__).parents[1].joinpath("gpus.json").read_text(encoding="utf-8"))
     return tuple(_device(name, dict(entry)) for name, entry in entries.items())
 
 

@@ -78,6 +78,11 @@ class Trial:
         """Bytes on the fullest device."""
         return max(int(load["total"]["bytes"]) for load in per_device.loads(self.plan(assumed), assumed))
 
+    def beside_weights(self, assumed: Assumptions) -> int:
+        """Bytes on some device that no format of weights makes fewer."""
+        loads = per_device.loads(self.plan(assumed), assumed)
+        return max(int(load["total"]["bytes"] - load["weights"]["bytes"]) for load in loads)
+
     def attempted(self, assumed: Assumptions) -> int | None:
         """The same, or None where formats or sizes are refused."""
         try:
@@ -140,6 +145,9 @@ def main_format(held: Figures) -> str:
 
 def best_format(trial: Trial, assumed: Assumptions, budget: int) -> Figures | None:
     """The largest format of the ladder that fits, where everything else stays."""
+
+    if trial.beside_weights(assumed) > budget:
+        return None
 
     def attempted(name: str | None) -> int | None:
         return trial.attempted(assumed.but(dtype=name, dtype_of=()))
