@@ -148,7 +148,7 @@ class DtypeInfo(Report):
     """A format that weights or caches can have."""
 
     name: str
-    bits: str = Field(description="bits of one value with its scales, in a 4096 x 4096 matrix")
+    bits: str = Field(description="of one value with its scales, in a 4096 x 4096 matrix; of mixed files in all")
     layout: str
     leaves: str = Field(description="what it leaves as it is, where nothing else is said")
     use: Literal["weights", "cache", "both"]

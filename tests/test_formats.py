@@ -6,6 +6,7 @@ The matrix is 4096 x 4096, 16,777,216 values: 8,388,608 bytes in 4 bits, with 13
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 
@@ -14,6 +15,7 @@ from paramcalc.cli import main
 from paramcalc.dtypes import dtype
 from paramcalc.footprint.formats import bits_per_weight
 from paramcalc.footprint.formats_known import format_named, listed
+from paramcalc.footprint.gguf.types import PUBLISHED_BITS
 from paramcalc.footprint.report import MemoryReport
 
 SQUARE = (4096, 4096)
@@ -253,9 +255,18 @@ def test_formats_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> Non
     assert found["nf4-dq"]["bits"] == "4.127"
     assert found["q8_0"]["use"] == "cache"
     assert found["gguf-q8_0"]["bits"] == "8.5"
+    assert found["gguf-q4_k_m"]["bits"] == "4.8944"  # not Q4_K's 4.5: attention's values and half of the rest have more
     assert found["mxfp4"]["leaves"] == "all but experts"
     assert not found["exl2-4.65bpw"]["exact"]
     assert (shown["name"], shown["bits"]) == ("gptq-int4-g32", "4.6328")  # 4 + 20 / 32, and 32 / 4096 for the index
+
+
+@pytest.mark.parametrize(("kind", "bits"), [item for item in PUBLISHED_BITS.items() if item[0] != "IQ3_XXS"])
+def test_published_bits_are_those_of_the_files(kind: str, bits: str) -> None:
+    """llama.cpp's README rounds to four decimals, and counts the 64 frequencies of rotary positions too."""
+    weights = memory("llama3.1-8b", dtype=kind).weights
+
+    assert abs(Decimal(8 * weights.bytes) / 8_030_261_312 - Decimal(bits)) < Decimal("0.0001")
 
 
 def test_a_row_for_each_format(capsys: pytest.CaptureFixture[str]) -> None:

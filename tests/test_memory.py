@@ -148,3 +148,12 @@ def test_every_error_has_a_hint(capsys: pytest.CaptureFixture[str], arguments: l
 
     assert error.startswith("error: ")
     assert hint.startswith("hint: ")
+
+
+@pytest.mark.parametrize(("form", "estimate"), [("bf16", False), ("q4_k_m", False), ("exl2-4.65bpw", True)])
+def test_weights_are_marked_where_they_are_an_estimate(
+    capsys: pytest.CaptureFixture[str], form: str, estimate: bool
+) -> None:
+    assert answer(capsys, "llama3-8b", "--dtype", form)["weights"]["estimate"] is estimate
+    assert main(["memory", "llama3-8b", "--dtype", form]) == 0
+    assert ("weights (estimate)" in capsys.readouterr().out) is estimate

@@ -6,7 +6,7 @@ from paramcalc.dtypes import BLOCKS, Dtype
 from paramcalc.footprint.formats import ALL, EXPERTS, LAYERS, MLX, WITH_HEAD, Format, bits_per_weight, plain
 from paramcalc.footprint.formats_known import format_named, listed
 from paramcalc.footprint.gguf import is_gguf
-from paramcalc.footprint.gguf.types import BASES, PREFIX, TYPES, ftype
+from paramcalc.footprint.gguf.types import BASES, PREFIX, PUBLISHED_BITS, TYPES, ftype
 from paramcalc.report import DtypeInfo
 
 LEAVES = {
@@ -44,13 +44,15 @@ def described(form: Format) -> DtypeInfo:
 
 
 def file(name: str) -> DtypeInfo:
-    """A kind of GGUF file, which mixes types: by its commonest."""
+    """A kind of GGUF file, which mixes types: its bits in all where they are published, else of the commonest."""
     kind = ftype(name)
     base = TYPES[BASES[kind]]
+    published = PUBLISHED_BITS.get(kind)
     return DtypeInfo(
         name=PREFIX + kind.lower(),
-        bits=str(bits_per_weight(plain(base))),
-        layout=f"{base.name} for most: {base.block_bytes} bytes for each {base.block_elements} values",
+        bits=published or str(bits_per_weight(plain(base))),
+        layout=f"{base.name} for most: {base.block_bytes} bytes for each {base.block_elements} values"
+        + ("; bits in all of Llama-3.1-8B" if published else ""),
         leaves="norms, biases, routers and small tensors, in F32",
         use="weights",
         exact=True,

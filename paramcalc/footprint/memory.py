@@ -34,7 +34,7 @@ def figures(model: Model, assumed: Assumptions) -> Figures:
     """The same as plain data: the keys and the order of `MemoryReport`."""
     plan = weights.plan(model, assumed)
     parts = {
-        "weights": weights.figures(plan.stored),
+        "weights": weights.figures(plan.stored) | {"estimate": plan.estimate},
         **cache.figures(model, assumed),
         "working": _working(model, assumed),
         "overhead": {"bytes": assumed.overhead, "estimate": True},

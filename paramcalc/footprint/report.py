@@ -48,6 +48,7 @@ class WeightsPart(Report):
     by_category: dict[str, int]
     bits_per_weight: str = Field(description="bits of all tensors for each parameter, to three decimals")
     file_records: int = Field(description="what only files keep beside them (shapes, code tables); not in bytes")
+    estimate: bool = Field(description="how some of them are stored is not known to the byte; warnings say why")
 
 
 class Limited(Report):

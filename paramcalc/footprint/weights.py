@@ -37,6 +37,7 @@ class Plan(NamedTuple):
 
     stored: tuple[Stored, ...]
     warnings: tuple[str, ...]
+    estimate: bool  # how some of it is stored is not known to the byte
 
 
 def stored(model: Model, assumed: Assumptions, *, whole: Model | None = None) -> Iterator[Stored]:
@@ -57,14 +58,14 @@ def plan(model: Model, assumed: Assumptions) -> Plan:
     if assumed.dtype is not None and is_gguf(assumed.dtype):
         file = _gguf(model, assumed)
         doubts = (f"{file.ftype}: bytes are an estimate: {doubt}" for doubt in file.doubts)
-        return Plan(_of_file(file), tuple(f"{model.family}: {text}" for text in (*doubts, *file.notes)))
+        return Plan(_of_file(file), tuple(f"{model.family}: {text}" for text in (*doubts, *file.notes)), not file.exact)
     found, chosen, own, unused = _stored_so(model, assumed, model)
     said = [*chosen.doubts, *_missed(model, [rule for rule in unused if rule in own])]
     if assumed.include_mtp and not any(one.weight.role == "mtp" for one in found):
         said.append("modules for multi-token prediction are asked for, and none are known of this model")
     if assumed.dtype is None:
         said += unmatched(chosen, (rule for rule in unused if rule not in own))
-    return Plan(found, tuple(f"{model.family}: {text}" for text in said))
+    return Plan(found, tuple(f"{model.family}: {text}" for text in said), bool(chosen.doubts))
 
 
 def _gguf(model: Model, assumed: Assumptions) -> GgufFile:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from paramcalc.footprint.report import AssumptionInfo, PerDevice
 
 PARTS = ("weights", "kv_cache", "state", "working", "overhead")
-ESTIMATES = ("working", "overhead")
 
 
 def memory_table(report: MemoryReport, width: int | None) -> Group:
@@ -60,7 +59,8 @@ def parts_of(report: MemoryReport | PerDevice) -> Iterator[tuple[str, int]]:
     for name in PARTS:
         found = getattr(report, name).bytes
         if found or name == "weights":
-            yield name.replace("_", " ") + (" (estimate)" if name in ESTIMATES else ""), found
+            estimate = getattr(getattr(report, name), "estimate", False)
+            yield name.replace("_", " ") + (" (estimate)" if estimate else ""), found
 
 
 def assumptions(report: MemoryReport) -> str:
@@ -216,7 +216,7 @@ def memory_row(report: MemoryReport) -> Row:
         "status": report.model.status,
         "context": a.context,
         "batch": a.batch,
-        "dtype": a.dtype or "",
+        "dtype": a.dtype or main_format(report),
         "kv_cache_dtype": report.kv_cache.dtype,
         "kv_policy": a.kv_policy,
         **{f"{name}_bytes": getattr(report, name).bytes for name in PARTS},

@@ -73,6 +73,32 @@ NO_FALLBACK = ("Q1_0",)
 
 PREFIX = "gguf-"
 
+# Bits of each weight of Llama-3.1-8B, norms in F32 with them, as llama.cpp's tools/quantize/README.md prints them, for
+# kinds of file that mix types.
+PUBLISHED_BITS = {
+    "Q5_K_M": "5.7036",
+    "Q5_K_S": "5.5704",
+    "Q4_K_M": "4.8944",
+    "Q4_K_S": "4.6672",
+    "IQ4_NL": "4.6818",
+    "IQ4_XS": "4.4597",
+    "Q3_K_L": "4.2979",
+    "Q3_K_M": "3.9960",
+    "Q3_K_S": "3.6429",
+    "IQ3_M": "3.7628",
+    "IQ3_S": "3.6606",
+    "IQ3_XS": "3.4977",
+    "IQ3_XXS": "3.2548",
+    "Q2_K": "3.1593",
+    "Q2_K_S": "2.9697",
+    "IQ2_M": "2.9294",
+    "IQ2_S": "2.7403",
+    "IQ2_XS": "2.5882",
+    "IQ2_XXS": "2.3824",
+    "IQ1_M": "2.1460",
+    "IQ1_S": "2.0042",
+}
+
 
 def is_gguf(name: str) -> bool:
     """Whether this names a kind of GGUF file: `gguf-q4_k_m` or `Q4_K_M`; plain floats only with the prefix."""
