@@ -20,10 +20,8 @@ from paramcalc.model import Model
 from paramcalc.units import parse_amount
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from paramcalc.count import Figures
-    from paramcalc.render.text import Row
+    from paramcalc.render.view import View
     from paramcalc.scaling.report import DesignReport
 
 
@@ -106,11 +104,7 @@ def design(
         drawing.to_file(_report(answer), model)
     if save is not None:
         saved(save, designing.as_yaml(model, answer))
-    out.emit(
-        answers=lambda: [answer],
-        rows=lambda: _rows(_report(answer)),
-        table=lambda columns: _table(_report(answer), model, drawing, columns),
-    )
+    out.show([answer], lambda: _view(answer, model, drawing))
 
 
 def _base(base: Model | None, vocab: str | None, head_dim: str | None) -> Model:
@@ -131,13 +125,7 @@ def _report(answer: Figures) -> DesignReport:
     return DesignReport.model_validate(answer)
 
 
-def _rows(report: DesignReport) -> list[Row]:
-    from paramcalc.render.scaling import report_rows
+def _view(answer: Figures, base: Model, drawing: Drawing) -> View:
+    from paramcalc.render.scaling import design_view
 
-    return report_rows(report)
-
-
-def _table(report: DesignReport, base: Model, drawing: Drawing, width: int | None) -> RenderableType:
-    from paramcalc.render.scaling import design_table
-
-    return drawing.under(design_table(report, width), report, base, width)
+    return design_view(answer, lambda table, report, width: drawing.under(table, report, base, width))

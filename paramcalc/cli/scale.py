@@ -19,10 +19,8 @@ from paramcalc.model import Model
 from paramcalc.units import parse_amount
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from paramcalc.count import Figures
-    from paramcalc.render.text import Row
+    from paramcalc.render.view import View
     from paramcalc.scaling.report import ScaleReport
 
 
@@ -74,11 +72,7 @@ def scale(
     warn(answer["warnings"])
     if drawing.path:
         drawing.to_file(_report(answer), base)
-    out.emit(
-        answers=lambda: [answer],
-        rows=lambda: _rows(_report(answer)),
-        table=lambda columns: _table(_report(answer), base, drawing, columns),
-    )
+    out.show([answer], lambda: _view(answer, base, drawing))
 
 
 def trained(text: str | None) -> int | None:
@@ -97,13 +91,7 @@ def _report(answer: Figures) -> ScaleReport:
     return ScaleReport.model_validate(answer)
 
 
-def _rows(report: ScaleReport) -> list[Row]:
-    from paramcalc.render.scaling import report_rows
+def _view(answer: Figures, base: Model, drawing: Drawing) -> View:
+    from paramcalc.render.scaling import scale_view
 
-    return report_rows(report)
-
-
-def _table(report: ScaleReport, base: Model, drawing: Drawing, width: int | None) -> RenderableType:
-    from paramcalc.render.scaling import scale_table
-
-    return drawing.under(scale_table(report, width), report, base, width)
+    return scale_view(answer, lambda table, report, width: drawing.under(table, report, base, width))

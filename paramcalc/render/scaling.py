@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.render.table import WIDE, Column, fitted, heading
 from paramcalc.render.text import Row
+from paramcalc.render.view import View, read
 from paramcalc.units import exact, human_bytes, human_count
 
 if TYPE_CHECKING:
@@ -17,6 +18,25 @@ if TYPE_CHECKING:
     from paramcalc.scaling.report import DesignPoint, DesignReport, Point, Reference, ScaleReport
 
 NONE = "-"
+
+
+Under = Callable[["RenderableType", "ScaleReport | DesignReport", "int | None"], "RenderableType"]
+
+
+def scale_view(answer: Mapping[str, Any], under: Under) -> View:
+    """A sweep; `under` adds what is drawn under the table."""
+    from paramcalc.scaling.report import ScaleReport
+
+    (report,) = read(ScaleReport, [answer])
+    return View(lambda: report_rows(report), lambda width: under(scale_table(report, width), report, width))
+
+
+def design_view(answer: Mapping[str, Any], under: Under) -> View:
+    """A design; `under` adds what is drawn under the table."""
+    from paramcalc.scaling.report import DesignReport
+
+    (report,) = read(DesignReport, [answer])
+    return View(lambda: report_rows(report), lambda width: under(design_table(report, width), report, width))
 
 
 def scale_table(report: ScaleReport, width: int | None) -> Group:
