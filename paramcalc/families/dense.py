@@ -12,7 +12,7 @@ from paramcalc.families.skeletons import decoder, layer_norm, norms_around, pre_
 from paramcalc.leaves import Norm, Param
 
 
-@family("arcee")
+@family("arcee", "cosmos3_edge_text")
 def arcee(c: Config) -> Block:
     """Llama with a plain FFN (ArceeForCausalLM)."""
     return decoder(c, gqa(c, bias=c.attention_bias), mlp(c, c.intermediate_size, bias=c.mlp_bias))
@@ -56,7 +56,7 @@ def seed_oss(c: Config) -> Block:
     return decoder(c, attn, glu(c, bias=c.mlp_bias))
 
 
-@family("hunyuan_v1_dense")
+@family("hunyuan_v1_dense", "hunyuan_vl_text")
 def hunyuan_v1_dense(c: Config) -> Block:
     """Llama with RMS norms on each query and key head (HunYuanDenseV1ForCausalLM)."""
     c.stated("head_dim")

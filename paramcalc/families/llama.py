@@ -13,7 +13,19 @@ from paramcalc.families.skeletons import decoder, layer_norm, norms_after, paral
 from paramcalc.leaves import Norm
 
 
-@family("llama", "granite", "emu3_text_model", "exaone", "internlm3", "baichuan", "Yi", "internlm2", "iquestcoder")
+@family(
+    "llama",
+    "granite",
+    "granite4_vision_text",
+    "granite_docling_text",
+    "emu3_text_model",
+    "exaone",
+    "internlm3",
+    "baichuan",
+    "Yi",
+    "internlm2",
+    "iquestcoder",
+)
 def llama(c: Config) -> Block:
     """Pre-norm decoder: rotary positions, grouped-query attention, gated FFN (LlamaForCausalLM)."""
     return decoder(c, gqa(c, bias=c.attention_bias), glu(c, bias=c.mlp_bias))

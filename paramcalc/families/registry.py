@@ -109,6 +109,7 @@ HEADS = {
 IRREGULAR = {
     "MarianMTModel": ("Marian", "seq2seq_lm"),
     "ShieldGemma2ForImageClassification": ("ShieldGemma2", "seq2seq_lm"),  # by the words that it writes
+    "NemotronH_Omni_Reasoning_V3": ("NemotronH_Omni", "seq2seq_lm"),
 }
 
 

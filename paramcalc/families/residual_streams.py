@@ -30,7 +30,7 @@ def merged(c: Config) -> Block:
     return block(streams=streams(c, c.hc_mult, 1), norm=rms(c))
 
 
-@family("hy_v4")
+@family("hy_v4", "hy_v4_vl_text")
 def hy_v4(c: Config) -> Block:
     """DeepSeek-V3.2 with gates and sinks, indexers in some layers, and residual streams (HYV4ForCausalLM)."""
     gate = head_gate(c.hidden_size, c.num_attention_heads, c.v_head_dim)

@@ -64,17 +64,29 @@ def sees(c: Config, projector: Projector, *, any_tower: bool = False, flat: bool
         c.raw("vision_config")
         return text.recipe(c.section("text_config", text.reading, family=kind))
     seen, v = vision(c, any_kind=any_tower)
+    language, d = own_language_model(c, flat=flat)
+    return joined(language, vision_tower=seen, projector=projector(v, d))
+
+
+def own_language_model(c: Config, *, flat: bool = False) -> tuple[Component, int]:
+    """The language model of the one kind that is counted, with its head, and its width; see `sees`."""
+    kind = c.declared("text_config").kind
+    text = get(kind)
+    only(c, "text_config", kind)
     section = c.section("text_config", text.reading, family=kind)
     if c.ties != "section":
         reading = text.reading._replace(fixed={**text.reading.fixed, "tie_word_embeddings": tied(c, section)})
         section = c.section("text_config", reading, family=kind)
     view = c if flat and c.raw("text_config") is None else section
-    return joined(text.recipe(view), vision_tower=seen, projector=projector(v, view.hidden_size))
+    return text.recipe(view), view.hidden_size
 
 
 def tied(c: Config, section: Config) -> bool:
-    """Whether the head is the embedding: the whole file says so, in some classes the section, or either of the two."""
-    if c.ties == "section":
+    """Whether the head is the embedding: the whole file says so, in some classes the section, or either of the two.
+
+    `first`: the section does where the whole file says nothing.
+    """
+    if c.ties == "section" or (c.ties == "first" and c.raw("tie_word_embeddings") is None):
         return bool(section.tie_word_embeddings)
     return bool(c.tie_word_embeddings or (c.ties == "either" and section.tie_word_embeddings))
 

@@ -67,6 +67,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         (
             called("vision_tower", "vision_model", "image_encoder", "img_processor", "visual", "vqmodel"),
             called("vision_encoder", "video_tower", "image_tower", "high_res_vision_model", "high_res_vision_neck"),
+            called("vision_tokenizer"),
             part(r"^DeepseekVLHybridModel$", "high_res_vision_alpha", "high_res_vision_proj"),
             part(r"^JanusModel$", "generation_embeddings", "generation_aligner", "generation_head"),
             part(r"^FuyuModel$", "vision_embed_tokens"),
@@ -79,6 +80,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         "audio",
         (
             called("audio_tower", "acoustic_tokenizer_encoder", "semantic_tokenizer_encoder", "word_timestamp_encoder"),
+            part(r"^Apertus1p5Model$", "audio_tokenizer"),
             part(r"^Phi4MultimodalAudioEmbedding$", "encoder"),
             part(r"^GraniteSpeech(Plus)?Model$", "encoder"),
             part(r"^Seamless", "speech_encoder", "t2u_model", "vocoder"),
@@ -93,7 +95,10 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         (
             called("multi_modal_projector", "mm_projector", "connector", "embed_vision", "embed_audio"),
             called("aligner", "vision_projection", "visual_embeddings_table"),
+            called("view_separator", "vision_adapter"),
             part(r"^MiniCPM\w+Model$", "merger"),
+            part(r"^Granite4VisionModel$", "layerwise_projectors", "spatial_projectors"),
+            part(r"^Cosmos3EdgeModel$", "projector"),
             part(r"^(PaddleOCRVL|HyperCLOVAXVisionV2|VideoLlama3)Model$", "projector"),
             part(r"^GitModel$", "visual_projection", "img_temporal_embedding"),
             part(r"^Musicgen(Melody)?ForCond", "enc_to_dec_proj", "audio_enc_to_dec_proj"),
@@ -136,6 +141,8 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
             part(r"^EncoderDecoderModel$", "enc_to_dec_proj"),
             part(r"^HrmTextModel$", "z_L_init"),
             part(r"^Zamba2?HybridLayer$", "linear"),
+            part(r"^MuseSparkMoE$", "pre_expert_proj", "post_expert_proj"),
+            held_by(r"^MuseSparkResidualGate$"),
             part(r"^ZayaModel$", "input_hidden_states_scale", "input_hidden_states_bias"),
             held_by(r"^ZayaResidualScaling$"),
             part(r"CrossAttentionDecoderLayer$", "cross_attn_attn_gate", "cross_attn_mlp_gate"),

@@ -43,7 +43,9 @@ MAIN_CLASSES = {
     "bigbird_pegasus": "BigBirdPegasusForConditionalGeneration",
     "blenderbot": "BlenderbotForConditionalGeneration",
     "blenderbot-small": "BlenderbotSmallForConditionalGeneration",
+    "deepseek_ocr2_text": "DeepseekOcr2TextModel",
     "gemma3": "Gemma3ForConditionalGeneration",
+    "granite4_vision_text": "Granite4VisionTextModel",
     "marian": "MarianMTModel",
     "mbart": "MBartForConditionalGeneration",
     "mllama_text_model": "MllamaForCausalLM",
@@ -57,6 +59,8 @@ MAIN_CLASSES = {
     "qwen2_5_omni_text": "Qwen2_5OmniThinkerTextModel",
     "qwen3_omni_moe_text": "Qwen3OmniMoeThinkerTextModel",
     "roberta": "RobertaForMaskedLM",
+    "step3p5": "Step3p7TextModel",
+    "unlimited_ocr_text": "UnlimitedOcrTextModel",
     "whisper": "WhisperForConditionalGeneration",
 }
 """The main class where the order of MAIN_TASKS would pick another one."""
@@ -207,10 +211,16 @@ def top_k_of(block: Any) -> int | None:
     raise LookupError(f"top_k of {name}")
 
 
+def is_norm(module: nn.Module) -> bool:
+    """A norm that a class keeps among its experts works on what each of them puts out."""
+    return type(module).__name__.endswith("Norm")
+
+
 def idle_in_block(block: Any, experts: Any) -> int | None:
     """The same for one block, which has one router beside its experts."""
-    parameters = list(experts.parameters())
-    children = [child for child in experts.children() if list(child.parameters())]
+    children = [child for child in experts.children() if list(child.parameters()) and not is_norm(child)]
+    shared = {id(weight) for child in experts.children() if is_norm(child) for weight in child.parameters()}
+    parameters = [weight for weight in experts.parameters() if id(weight) not in shared]
     if not parameters or type(experts).__name__ == "InklingSharedExperts":
         return 0
     top_k = top_k_of(block)

@@ -1,0 +1,154 @@
+"""Language models that transformers has only inside models that see, each of its own kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paramcalc.components import Mlp
+from paramcalc.config import Config
+from paramcalc.families.attentions import gqa, head_dim, head_gate, normed, normed_at_once, sliding
+from paramcalc.families.feedforward import glu, moe
+from paramcalc.families.mtp import unbuilt_mtp
+from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, first_dense, kinds, mlp_words, per_layer_overrides
+from paramcalc.families.registry import family
+from paramcalc.families.skeletons import causal_lm, decoder, norms_after, norms_around, pre_norm, rms
+from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block
+
+
+@family("molmo2_text")
+def molmo2_text(c: Config) -> Block:
+    """Llama with QK norms and rows for tokens that are never put out (Molmo 2; Molmo2TextModel)."""
+    kind, norm = c.qk_norm_type, rms(c)
+    c.require(kind in ("qwen3", "olmo"), f"qk_norm_type {kind!r} is neither qwen3 nor olmo")
+    attn = (normed if kind == "qwen3" else normed_at_once)(c, qkv_bias=c.attention_bias)
+    layer = (norms_after if c.norm_after else pre_norm)(norm, attn, glu(c))
+    parts = dict(causal_lm(c, Run(c.num_hidden_layers, layer), norm=norm).items)
+    rows = c.vocab_size + c.additional_vocab_size
+    return block(**parts | {"embed_tokens": Embedding(rows=rows, width=c.hidden_size)})
+
+
+@family("muse_glimmer_text")
+def muse_glimmer_text(c: Config) -> Block:
+    """Gated attention, norms on both sides of each part, windows in three layers of four (MuseGlimmerTextModel)."""
+    gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c))
+    attn = sliding(gqa(c, bias=c.attention_bias, inner=gate), c.sliding_window)
+    words = kinds(c, full_every_fourth_from_the_last(c))
+    return decoder(c, attn, glu(c), words, layer=norms_around)
+
+
+def full_every_fourth_from_the_last(c: Config) -> list[str]:
+    """Full attention in the last layer and in every fourth before it, windows in the others."""
+    last = c.num_hidden_layers - 1
+    return [SLIDING if (last - i) % 4 else FULL for i in range(last + 1)]
+
+
+@family("muse_spark_text")
+def muse_spark_text(c: Config) -> Block:
+    """Muse Glimmer with gated residuals, and experts in a width of their own (MuseSparkTextModel)."""
+    gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c))
+    attn = sliding(gqa(c, bias=c.attention_bias, inner=gate), c.sliding_window)
+    residual, ffn = Param(shape=(c.hidden_size,)), {DENSE: glu(c), SPARSE: muse_experts(c)}
+
+    def layer(norm: Component, attn: Component, ffn: Component) -> Block:
+        return block(
+            input_norm=norm, attn=attn, attn_gate=residual, pre_ffn_norm=norm, ffn=ffn, post_ffn_norm=norm,
+            ffn_gate=residual,
+        )  # fmt: skip
+
+    words = kinds(c, full_every_fourth_from_the_last(c))
+    return decoder(c, attn, ffn, words, mlp_words(c, first_dense(c, 0)), layer=layer)
+
+
+def muse_experts(c: Config) -> Block:
+    """Experts behind a projection with a norm, with a norm on what they put out, and a projection back."""
+    d, inner = c.hidden_size, c.moe_hidden_size
+    expert = Mlp(width=inner, hidden=c.moe_intermediate_size, gated=True)
+    experts = moe(c, c.moe_intermediate_size, experts=c.num_local_experts, correction=True).but(expert=expert)
+    return block(
+        latent_in=Linear(d_in=d, d_out=inner, category="other"),
+        latent_norm=Norm(width=inner),
+        moe=experts,
+        expert_norm=Norm(width=inner),
+        latent_out=Linear(d_in=inner, d_out=d, category="other"),
+    )
+
+
+# -- DeepSeek-OCR and what follows it ----------------------------------------------------------------------------
+
+
+@family("deepseek_ocr2_text")
+def deepseek_ocr2_text(c: Config) -> Block:
+    """Llama with routed and shared experts in the layers that mlp_layer_types names (DeepseekOcr2TextModel)."""
+    c.require(c.raw("mlp_layer_types") is not None, "mlp_layer_types is missing", "the class has no default for it")
+    return plain_with_experts(c, first=0)
+
+
+@family("unlimited_ocr_text")
+def unlimited_ocr_text(c: Config) -> Block:
+    """DeepSeek-OCR's decoder with windows that keep the image in sight (UnlimitedOcrTextModel)."""
+    return plain_with_experts(c, first=c.first_k_dense_replace)
+
+
+def plain_with_experts(c: Config, *, first: int) -> Block:
+    """Llama with routed and shared experts, dense in the first layers unless mlp_layer_types says otherwise."""
+    e, n, bias = c.moe_intermediate_size, c.n_shared_experts, c.mlp_bias
+    experts = moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, shared_bias=bias)
+    ffn = {DENSE: glu(c, bias=bias), SPARSE: experts}
+    return decoder(c, gqa(c, bias=c.attention_bias), ffn, ffn_words=mlp_words(c, first_dense(c, first)))
+
+
+# -- Step 3.7 ----------------------------------------------------------------------------------------------------
+
+
+@family("step3p5")
+def step3p5(c: Config) -> Block:
+    """A gate on each head, QK norms, three dense layers first, then experts beside a shared one (Step3p7TextModel)."""
+    bias, words = c.mlp_bias, trimmed(c, "layer_types", (FULL, SLIDING)) or [FULL] * c.num_hidden_layers
+    shared = c.share_expert_dim
+    experts = moe(
+        c, c.moe_intermediate_size, experts=c.num_local_experts, shared=shared, shared_bias=bias, correction=True
+    )
+    ffn = {DENSE: glu(c, bias=bias), SPARSE: experts}
+
+    per_head = c.raw("gating") in (None, True, "per-head")
+
+    def layer(word: str, heads: int, kind: str) -> Block:
+        window = c.sliding_window if word == SLIDING else None
+        gate = head_gate(c.hidden_size, heads, None if per_head else c.head_dim)
+        attn = normed(c, bias=c.attention_bias, inner=gate, window=window).but(heads=heads)
+        return pre_norm(rms(c), attn, ffn[kind])
+
+    plan = list(zip(words, step_heads(c, words), step_ffns(c), strict=True))
+    layers = {kind: layer(*kind) for kind in dict.fromkeys(plan)}
+    unbuilt_mtp(c)
+    return causal_lm(c, [layers[kind] for kind in plan], norm=rms(c))
+
+
+def trimmed(c: Config, name: str, allowed: Sequence[str]) -> list[str] | None:
+    """One word for each layer; files have more, for modules of multi-token prediction that the class does not build."""
+    stated = c.words(name, allowed, any_length=True)
+    extra = c.whole("num_nextn_predict_layers", c.raw("num_nextn_predict_layers") or 0)
+    if stated is None or len(stated) != c.num_hidden_layers + extra:
+        return c.words(name, allowed)
+    return stated[: c.num_hidden_layers]
+
+
+def step_heads(c: Config, words: list[str]) -> list[int]:
+    """Query heads of each layer: sliding ones may have their own, unless per_layer_config says all."""
+    overrides = per_layer_overrides(c, ("num_attention_heads",))
+    if overrides is not None:
+        return [layer.get("num_attention_heads", c.num_attention_heads) for layer in overrides]
+    other = c.section("attention_other_setting").num_attention_heads
+    heads = {FULL: c.num_attention_heads, SLIDING: c.num_sliding_attention_heads or other or c.num_attention_heads}
+    return [heads[word] for word in words]
+
+
+def step_ffns(c: Config) -> list[str]:
+    """Which layers have experts: mlp_layer_types, or the numbers in moe_layers_enum, or all from the fourth on."""
+    stated, listed = trimmed(c, "mlp_layer_types", (DENSE, SPARSE)), c.raw("moe_layers_enum")
+    if stated is not None or listed is None:
+        return stated or first_dense(c, 3)
+    numbers = listed.split(",") if isinstance(listed, str) else c.numbers("moe_layers_enum")
+    c.require(all(str(i).strip().isdecimal() for i in numbers), "moe_layers_enum must be numbers of layers")
+    sparse = {int(i) for i in numbers}
+    return [SPARSE if i in sparse else DENSE for i in range(c.num_hidden_layers)]
