@@ -62,3 +62,8 @@ def test_a_section_that_is_null_is_absent(name: str) -> None:
     model = paramcalc.load({**DEFAULTS[name]["config"], "text_config": None})
 
     assert paramcalc.count(model).parameters.total == DEFAULTS[name]["total"]
+
+
+def test_a_type_without_a_recipe_is_refused_with_the_reason() -> None:
+    with pytest.raises(paramcalc.ParamcalcError, match=r"udop in .* cannot be counted: its T5 reads text, layout"):
+        paramcalc.load({"model_type": "udop", "d_model": 8})

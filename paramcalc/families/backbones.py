@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from paramcalc.components import Mlp
+from paramcalc.components import HyperConnection, KimiDeltaAttention, Mlp
 from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block
+from paramcalc.dims import named
 from paramcalc.families.attentions import gqa, head_dim, head_gate, normed, normed_at_once, sliding
 from paramcalc.families.feedforward import glu, moe
+from paramcalc.families.latent_parts import INDEXED, experts, latent_attention, lightning, shared_width
 from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, first_dense, kinds, mlp_words, per_layer_overrides
+from paramcalc.families.patterns import (
+    DENSE,
+    FULL,
+    LINEAR,
+    SLIDING,
+    SPARSE,
+    first_dense,
+    kinds,
+    mlp_words,
+    per_layer_overrides,
+)
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, norms_after, norms_around, pre_norm, rms
-from paramcalc.spec import Block, Component, Embedding, Linear, Norm, Param, Run, block
+from paramcalc.leaves import Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
 
 
 @family("molmo2_text")
@@ -152,3 +167,102 @@ def step_ffns(c: Config) -> list[str]:
     c.require(all(str(i).strip().isdecimal() for i in numbers), "moe_layers_enum must be numbers of layers")
     sparse = {int(i) for i in numbers}
     return [SPARSE if i in sparse else DENSE for i in range(c.num_hidden_layers)]
+
+
+# -- attention of their own --------------------------------------------------------------------------------------
+
+
+@family("ernie4_5_vl_moe_text")
+def ernie4_5_vl_moe_text(c: Config) -> Block:
+    """ERNIE 4.5 with experts for text, others for images, and shared ones for both (Ernie4_5_VLMoeTextModel).
+
+    Active counts those that a token of text uses.
+    """
+    bias, widths = c.use_bias, c.listed("moe_intermediate_size") or [1536, 512]
+    c.require(len(widths) == 2, f"moe_intermediate_size has {len(widths)} entries, not one for text and one for images")
+    text, image = (c.whole("moe_intermediate_size", width) for width in widths)
+    router: dict[str, Any] = dict(correction=True, correction_counted=True)
+    n = c.moe_num_shared_experts
+    experts = moe(
+        c, text, experts=c.num_experts, shared=n * text if n else None, shared_count=n, shared_bias=bias, **router
+    )
+    seen = moe(c, image, experts=c.num_experts, **router).but(top_k=0)
+    ffn = {DENSE: glu(c, bias=bias), SPARSE: block(text=experts, image=seen)}
+    return decoder(c, gqa(c, bias=bias), ffn, ffn_words=mlp_words(c, first_dense(c, 1)))
+
+
+def indexer_words(c: Config) -> list[str]:
+    """Which layers have an indexer: all of them unless indexer_types says otherwise."""
+    return c.words("indexer_types", ("full", "shared")) or ["full"] * c.num_hidden_layers
+
+
+@family("mistral_large4_text")
+def mistral_large4_text(c: Config) -> Block:
+    """Latent attention with scaled softmax and indexers, rotary but in every fourth layer (MistralLarge4TextModel)."""
+    sources = c.numbers("kv_source_layers") or list(range(c.num_hidden_layers))
+    own = sources == list(range(c.num_hidden_layers))
+    c.require(own, "kv_source_layers shares keys and values between layers, which cannot be counted")
+    step = c.no_rope_layer_interval
+    rotary = c.per_layer("no_rope_layers") or [(i + 1) % step for i in range(c.num_hidden_layers)]
+    d, plain, both = c.hidden_size, latent_attention(c), c.qk_nope_head_dim + c.qk_rope_head_dim
+    attn = {True: plain, False: plain.but(nope_dim=both, rope_dim=0)}
+    own_norm = Norm(width=d, bias=True)
+    indexer = {
+        "full": block(q_input_norm=own_norm, scores=lightning(c, d), scaling=softmax_scaling(c.index_n_heads)),
+        "shared": None,
+    }
+    e = c.moe_intermediate_size
+    experts = moe(c, e, experts=c.num_local_experts, shared=shared_width(c), shared_count=c.n_shared_experts)
+    ffn = {DENSE: glu(c), SPARSE: experts}
+
+    def layer(rope: bool, index: str, kind: str) -> Block:
+        mixer = attn[rope].but(inner=softmax_scaling(c.num_attention_heads), indexer=indexer[index])
+        return pre_norm(rms(c), mixer, ffn[kind])
+
+    words = mlp_words(c, first_dense(c, c.first_k_dense_replace))
+    plan = list(zip(map(bool, rotary), indexer_words(c), words, strict=True))
+    layers = {kind: layer(*kind) for kind in dict.fromkeys(plan)}
+    half = named("d_r / 2", c.qk_rope_head_dim // 2, origin="qk_rope_head_dim / 2")
+    positions = {"rotary_alpha": Param(shape=(half,))}
+    return causal_lm(c, [layers[kind] for kind in plan], norm=rms(c), before=positions)
+
+
+def softmax_scaling(heads: int) -> Block:
+    """A scale and a bias for each head, which scores are multiplied by."""
+    return block(scale=Param(shape=(heads,)), bias=Param(shape=(heads,)))
+
+
+@family("glm5_next_text")
+def glm5_next_text(c: Config) -> Block:
+    """Kimi's delta attention, latent attention over pooled keys, residual streams, experts (Glm5NextTextModel)."""
+    linear = c.section("linear_attn_config")
+    d_h = linear.head_dim or c.linear_head_dim
+    delta = KimiDeltaAttention(
+        width=c.hidden_size,
+        heads=linear.num_heads or c.linear_num_heads,
+        head_dim=d_h,
+        kernel=linear.short_conv_kernel_size or c.linear_conv_kernel_dim,
+        gate_rank=d_h,
+    )
+    pool = block(
+        positions=Param(shape=(c.index_kpool, c.index_head_dim)),
+        gate=Linear(d_in=c.hidden_size, d_out=c.index_head_dim),
+    )
+    indexer = {"full": block(scores=lightning(c, c.q_lora_rank), pool=pool), "shared": None}
+    default = [LINEAR if (i + 1) % 4 else INDEXED for i in range(c.num_hidden_layers)]
+    words = c.words("layer_types", (LINEAR, INDEXED, FULL)) or default
+    ffn, mix = {DENSE: glu(c), SPARSE: experts(c)}, streams(c)
+    plan = list(zip(words, indexer_words(c), mlp_words(c, first_dense(c, 3)), strict=True))
+
+    def layer(word: str, index: str, kind: str) -> Block:
+        mixer = delta if word == LINEAR else latent_attention(c).but(indexer=indexer[index])
+        return block(attn_streams=mix, input_norm=rms(c), attn=mixer, ffn_streams=mix, post_norm=rms(c), ffn=ffn[kind])
+
+    layers = {kind: layer(*kind) for kind in dict.fromkeys(plan)}
+    unbuilt_mtp(c)
+    return causal_lm(c, [layers[kind] for kind in plan], norm=rms(c))
+
+
+def streams(c: Config) -> HyperConnection:
+    """hc_mult residual streams, mixed before and after a part."""
+    return HyperConnection(width=c.hidden_size, streams=c.hc_mult, mixtures=(2 + c.hc_mult) * c.hc_mult, scales=3)

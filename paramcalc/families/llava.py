@@ -6,7 +6,7 @@ from paramcalc.config import Config
 from paramcalc.containers import Block, block
 from paramcalc.dims import named
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import composes, renamed
+from paramcalc.families.seeing import composes, renamed, sees
 from paramcalc.families.vision import two_layers
 from paramcalc.leaves import Linear, Norm, Param
 from paramcalc.spec import Component
@@ -63,13 +63,20 @@ def video_llava(c: Config) -> Component:
 @family("mistral3", ties="above")
 def mistral3(c: Config) -> Component:
     """Pixtral, neighbouring patches merged, two layers, Mistral (Mistral3ForConditionalGeneration)."""
+    return composes(c, lambda v, d: merged_layers(c, v, d))
 
-    def projector(v: Config, d: int) -> Block:
-        dv, side = v.hidden_size, c.spatial_merge_size
-        merge = Linear(d_in=dv * side * side, d_out=dv)
-        return block("projector", norm=Norm(width=dv), merge=merge, **llava_layers(c, v, d))
 
-    return composes(c, projector)
+@family("mistral_large4", ties="above")
+def mistral_large4(c: Config) -> Component:
+    """Mistral 3's tower and projector, Mistral Large 4 (MistralLarge4ForConditionalGeneration)."""
+    return sees(c, lambda v, d: merged_layers(c, v, d), any_tower=True)
+
+
+def merged_layers(c: Config, v: Config, d: int) -> Block:
+    """Neighbouring patches merged, and two layers."""
+    dv, side = v.hidden_size, c.spatial_merge_size
+    merge = Linear(d_in=dv * side * side, d_out=dv)
+    return block("projector", norm=Norm(width=dv), merge=merge, **llava_layers(c, v, d))
 
 
 @family("paligemma", ties="above")

@@ -94,6 +94,8 @@ HEADS = {
     "ForRetrieval": "retrieval",
     "ForAudioClassification": "audio_classification",
     "ForTextToText": "seq2seq_lm",
+    "ForVisionText2Text": "seq2seq_lm",
+    "ForProteinText2Text": "seq2seq_lm",
     "ForSpeechToText": "speech_to_text",
     "ForTextToSpeech": "text_to_speech",
     "ForSpeechToSpeech": "speech_to_speech",
@@ -187,6 +189,12 @@ def exists(name: str, architecture: str) -> bool:
     return known is None or architecture.lower() in {known_class.lower() for known_class in known}
 
 
+@cache
+def _refused() -> dict[str, str]:
+    """Types that transformers has and that have no recipe, with the reason."""
+    return dict(json.loads(Path(__file__).with_name("refused.json").read_text(encoding="utf-8")))
+
+
 def find(model_type: str | None, architecture: str | None, origin: str) -> Family:
     """The family of a `model_type`, or of the class in `architectures` where the type is not known.
 
@@ -208,6 +216,10 @@ def find(model_type: str | None, architecture: str | None, origin: str) -> Famil
         raise UnknownFamilyError(
             f"no model_type in {origin}",
             "is it a model's config.json? it says model_type: llama, or transformer for a decoder of your own",
+        )
+    if reason := _refused().get(model_type):
+        raise UnknownFamilyError(
+            f"{model_type} in {origin} cannot be counted: {reason}", "--as-family NAME counts it as one that can"
         )
     raise UnknownFamilyError(
         f"unknown model_type {model_type!r} in {origin}",

@@ -33,7 +33,17 @@ def text_part(c: Config) -> Component:
 
 
 @family("apertus1p5", towers=BOTH, ties="above")
-@family("cohere_compass", "cosmos3_edge", "deepseek_ocr2", "granite_docling", "hy_v4_vl", towers=SEES, ties="above")
+@family(
+    "cohere_compass",
+    "cosmos3_edge",
+    "deepseek_ocr2",
+    "ernie4_5_vl_moe",
+    "glm5_next",
+    "granite_docling",
+    "hy_v4_vl",
+    towers=SEES,
+    ties="above",
+)
 @family("granite4_vision", towers=(*SEES, "qformer_config"), ties="above")
 @family("inkling_mm_model", "muse_spark", towers=BOTH, ties="above")
 @family("inkling2", "inkling2_loop", "muse_glimmer", "step3p7", "unlimited_ocr", towers=SEES, ties="above")

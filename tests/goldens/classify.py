@@ -67,7 +67,9 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         (
             called("vision_tower", "vision_model", "image_encoder", "img_processor", "visual", "vqmodel"),
             called("vision_encoder", "video_tower", "image_tower", "high_res_vision_model", "high_res_vision_neck"),
-            called("vision_tokenizer"),
+            called("vision_tokenizer", "vqmodel", "qformer"),
+            part(r"^EvollaModel$", "protein_encoder"),
+            part(r"^VisionEncoderDecoderModel$", "encoder"),
             part(r"^DeepseekVLHybridModel$", "high_res_vision_alpha", "high_res_vision_proj"),
             part(r"^JanusModel$", "generation_embeddings", "generation_aligner", "generation_head"),
             part(r"^FuyuModel$", "vision_embed_tokens"),
@@ -81,6 +83,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         (
             called("audio_tower", "acoustic_tokenizer_encoder", "semantic_tokenizer_encoder", "word_timestamp_encoder"),
             part(r"^Apertus1p5Model$", "audio_tokenizer"),
+            called("codec_model"),
             part(r"^Phi4MultimodalAudioEmbedding$", "encoder"),
             part(r"^GraniteSpeech(Plus)?Model$", "encoder"),
             part(r"^Seamless", "speech_encoder", "t2u_model", "vocoder"),
@@ -95,7 +98,12 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         (
             called("multi_modal_projector", "mm_projector", "connector", "embed_vision", "embed_audio"),
             called("aligner", "vision_projection", "visual_embeddings_table"),
-            called("view_separator", "vision_adapter"),
+            called(
+                "view_separator", "vision_adapter", "resampler_model", "image_to_text_projection", "perceiver_resampler"
+            ),
+            part(r"^(Blip2|InstructBlip)", "query_tokens", "language_projection"),
+            part(r"^VisionEncoderDecoderModel$", "enc_to_dec_proj"),
+            part(r"^BlipModel$", "text_projection", "visual_projection", "logit_scale"),
             part(r"^MiniCPM\w+Model$", "merger"),
             part(r"^Granite4VisionModel$", "layerwise_projectors", "spatial_projectors"),
             part(r"^Cosmos3EdgeModel$", "projector"),
@@ -143,6 +151,9 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
             part(r"^Zamba2?HybridLayer$", "linear"),
             part(r"^MuseSparkMoE$", "pre_expert_proj", "post_expert_proj"),
             held_by(r"^MuseSparkResidualGate$"),
+            part(r"RotaryEmbedding$", "alpha"),
+            part(r"^IdeficsGatedCrossAttentionLayer$", "alpha_cross_attn", "alpha_dense"),
+            part(r"^EvollaSequenceAlignerCrossAttention$", "gate_attention", "gate_ffw"),
             part(r"^ZayaModel$", "input_hidden_states_scale", "input_hidden_states_bias"),
             held_by(r"^ZayaResidualScaling$"),
             part(r"CrossAttentionDecoderLayer$", "cross_attn_attn_gate", "cross_attn_mlp_gate"),
@@ -161,7 +172,9 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
         "recurrent",
         (
             held_by(r"(Mamba2?Mixer|^(Bamba|FalconH1)Mixer|MambaLayer)$"),
-            held_by(r"(GatedDeltaNet|DeltaAttention|LightningAttention|RecurrentBlock|RwkvSelfAttention)$"),
+            held_by(
+                r"(^Glm5NextTextLinearAttention|GatedDeltaNet|DeltaAttention|LightningAttention|RecurrentBlock|RwkvSelfAttention)$"
+            ),
             held_by(r"ShortConv(olution)?$"),
             held_by(r"^xLSTMLayer$"),
         ),
@@ -169,7 +182,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
     (
         "attention",
         (
-            held_by(r"(Attention|Attn|AttentionLayer|AttentionBlock|Indexer|MLA|^JetMoeMoA)$"),
+            held_by(r"(SoftmaxScaling|Attention|Attn|AttentionLayer|AttentionBlock|Indexer|MLA|^JetMoeMoA)$"),
             part(r"^SqueezeBertModule$", "post_attention"),
             called("relative_attention_bias"),
         ),

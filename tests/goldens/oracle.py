@@ -44,6 +44,7 @@ MAIN_CLASSES = {
     "blenderbot": "BlenderbotForConditionalGeneration",
     "blenderbot-small": "BlenderbotSmallForConditionalGeneration",
     "deepseek_ocr2_text": "DeepseekOcr2TextModel",
+    "ernie4_5_vl_moe_text": "Ernie4_5_VLMoeTextModel",
     "gemma3": "Gemma3ForConditionalGeneration",
     "granite4_vision_text": "Granite4VisionTextModel",
     "marian": "MarianMTModel",
@@ -180,6 +181,9 @@ def idle_elements(model: nn.Module) -> int | None:
     """
     idle, seen = 0, set()
     for block in model.modules():
+        if type(block).__name__ == "Ernie4_5_VLMoeMoeBlock":  # a token of text uses none of the experts for images
+            seen.add(id(block.vision_moe.experts))
+            idle += sum(weight.numel() for weight in block.vision_moe.experts.parameters())
         if type(block).__name__ == "DogeCDMoE":  # experts are rows of embedding tables
             idle += 2 * (block.num_experts - block.top_k) * block.hidden_size
         for experts in expert_sets(block):

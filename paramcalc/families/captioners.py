@@ -1,0 +1,164 @@
+"""Models whose language model is of their own kind or of any, beside what sees or hears, which is not counted."""
+
+from __future__ import annotations
+
+from paramcalc.config import Config
+from paramcalc.config_reading import Reading
+from paramcalc.containers import Run, block, stack
+from paramcalc.families.attentions import equal_heads, gqa, mha
+from paramcalc.families.encoding import embeddings, encoder, encoder_layer
+from paramcalc.families.feedforward import glu, mlp
+from paramcalc.families.heads import masked_lm_head, unknown_head
+from paramcalc.families.registry import family, get, split_class
+from paramcalc.families.seeing import only_text
+from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, pre_norm, rms
+from paramcalc.leaves import Embedding, Linear, Norm, Param
+from paramcalc.spec import Component, by_vocabulary
+
+SEES = ("vision_config",)
+ENCODER_DECODERS = ("t5", "mt5", "umt5")
+
+
+def stated(c: Config) -> None:
+    """Mark what is not counted; refuse classes with other heads than the language model's."""
+    if c.head not in ("seq2seq_lm", "none"):
+        raise unknown_head(c)
+    only_text(c, *c.towers)
+
+
+@family("blip-2", towers=(*SEES, "qformer_config"), base_without_head=False)
+@family("instructblip", "instructblipvideo", towers=(*SEES, "qformer_config"), base_without_head=True)
+def blip_2(c: Config) -> Component:
+    """A whole language model, OPT or T5 most often, behind a Q-Former (BLIP-2, 2301.12597; Blip2...Generation)."""
+    stated(c)
+    kind = c.section("text_config", Reading({})).raw("model_type") or c.declared("text_config").kind
+    text = get(kind)
+    head = "seq2seq_lm" if kind in ENCODER_DECODERS else "lm"
+    c.require(head == "seq2seq_lm" or split_class(text.main_class)[1] == "lm", f"text_config is a {kind}")
+    if c.head == "none" and c.base_without_head:
+        head = "none"
+    return text.recipe(c.section("text_config", text.reading, family=kind, head=head))
+
+
+@family("vision-encoder-decoder", towers=("encoder",))
+def vision_encoder_decoder(c: Config) -> Component:
+    """Any decoder, which attends to what any encoder of images puts out (VisionEncoderDecoderModel)."""
+    only_text(c, *c.towers)
+    kind = c.section("decoder", Reading({})).raw("model_type") or c.declared("decoder").kind
+    text = get(kind)
+    ours = {} if c.says("decoder") else {"is_decoder": True, "add_cross_attention": True}
+    reading = text.reading._replace(defaults={**text.reading.defaults, **ours})
+    return text.recipe(c.section("decoder", reading, family=kind, head="lm"))
+
+
+# -- Kosmos ------------------------------------------------------------------------------------------------------
+
+
+@family("kosmos-2", "kosmos-2.5", towers=SEES)
+def kosmos_2(c: Config) -> Component:
+    """A decoder with norms within its parts, whose positions are not stored (Kosmos-2, 2306.14824; Kosmos2...)."""
+    stated(c)
+    text, second = c.section("text_config"), c.family == "kosmos-2"
+    ffn = mlp(text, text.ffn_dim).but(inner=Norm(width=text.ffn_dim, bias=True))
+    attn = mha(text, inner=layer_norm(text) if second else None)
+    segments = None if second else Embedding(rows=2, width=text.hidden_size)
+    layers = Run(text.num_hidden_layers, pre_norm(layer_norm(text), attn, ffn))
+    return causal_lm(text, layers, norm=layer_norm(text), before={"segments": segments})
+
+
+# -- cross attention in the decoder's layers ---------------------------------------------------------------------
+
+
+@family("blip", towers=SEES)
+def blip(c: Config) -> Component:
+    """BERT as a decoder that attends to an image (BLIP, 2201.12086; BlipForConditionalGeneration)."""
+    stated(c)
+    text, seen = c.section("text_config"), c.section("vision_config")
+    cross = mha(text, source="cross", kv_width=seen.hidden_size)
+    plain = encoder_layer(text).items
+    parts: dict[str, Component] = {}
+    for name, part in plain.items():
+        if name == "ffn":
+            parts |= {"cross_attn": cross, "cross_attn_norm": layer_norm(text)}
+        parts[name] = part
+    whole = c.head == "seq2seq_lm"
+    pooler = Linear(d_in=text.hidden_size, d_out=text.hidden_size, bias=True, category="head", per="sequence")
+    head = {"lm_head": masked_lm_head(text, text.hidden_size)} if whole else {"pooler": pooler}
+    return encoder(text, embeddings(text, text.hidden_size, types=False), block(**parts), head)
+
+
+@family("idefics", towers=(*SEES, "perceiver_config"))
+def idefics(c: Config) -> Component:
+    """Llama with gated cross attention to images before some of its layers (IDEFICS; IdeficsForVisionText2Text)."""
+    stated(c)
+    d, depth, d_v, more = (
+        c.hidden_size,
+        c.num_hidden_layers,
+        c.section("vision_config").embed_dim,
+        c.additional_vocab_size,
+    )
+    c.require(c.alpha_type in ("float", "vector"), f"alpha_type {c.alpha_type!r} is neither float nor vector")
+    gate, norm = Param(shape=(d if c.alpha_type == "vector" else 1,)), Norm(width=equal_heads(c))
+    qk_norm = norm if c.qk_layer_norms else None
+    cross = mha(c, bias=False, source="cross", kv_width=d_v, qk_norm=qk_norm)
+    crossed = block(**pre_norm(rms(c), cross, glu(c)).items, attn_gate=gate, ffn_gate=gate)
+    layer = pre_norm(rms(c), mha(c, bias=False), glu(c))
+    tied = c.tie_word_embeddings and more
+    extra = Embedding(rows=more, width=d) if more else None
+    head = None
+    if more and c.head == "seq2seq_lm":
+        head = Linear(d_in=d, d_out=more, category="head", split=by_vocabulary(more))
+    whole = causal_lm(c, Run(depth, layer), norm=rms(c), before={"more_tokens": extra})
+    return block(
+        **whole.items,
+        more_head=head.but(tied_to="more_tokens") if head and tied else head,
+        cross_layers=stack("cross", Run(depth // c.cross_layer_interval, crossed)),
+    )
+
+
+@family("evolla", towers=("protein_encoder_config",))
+def evolla(c: Config) -> Component:
+    """Llama with cross attention to a protein behind some of its layers (EvollaForProteinText2Text)."""
+    stated(c)
+    d, depth, gate = c.hidden_size, c.num_hidden_layers, Param(shape=(1,))
+    cross = mha(c, source="cross", out_bias=c.aligner_enable_bias)
+    hidden = d * c.aligner_ffn_mult
+    adapter = block(
+        attn=cross,
+        attn_gate=gate,
+        attn_norm=rms(c),
+        ffn_norm=layer_norm(c),
+        ffn=mlp(c, hidden, bias=False),
+        ffn_gate=gate,
+    )
+    layer = pre_norm(rms(c), gqa(c, bias=c.attention_bias), glu(c, bias=c.mlp_bias))
+    step = max(depth // c.aligner_num_add_layers, 1)
+    adapted = block(**layer.items, adapter=adapter)
+    layers = [layer if (i + 1) % step else adapted for i in range(depth)]
+    return causal_lm(c, layers, norm=rms(c))
+
+
+@family("chameleon", towers=("vq_config", "vocabulary_map"))
+def chameleon(c: Config) -> Component:
+    """Llama with a norm for each query and key head, over tokens of images too (Chameleon, 2405.09818)."""
+    only_text(c, *c.towers)
+    d_h = equal_heads(c)
+    q_norm, k_norm = (Norm(width=d_h, count=n, bias=True) for n in (c.num_attention_heads, c.num_key_value_heads))
+    attn = gqa(c, bias=c.attention_bias, q_norm=q_norm, k_norm=k_norm)
+    return decoder(c, attn, glu(c, bias=c.mlp_bias))
+
+
+@family("kyutai_speech_to_text", towers=("codec_config",))
+def kyutai_speech_to_text(c: Config) -> Component:
+    """Llama over tokens of text and of a codec, which is not counted (KyutaiSpeechToText...Generation)."""
+    if c.head == "none":  # the codec is the whole's
+        c.raw("codec_config")
+    else:
+        stated(c)
+    d = c.hidden_size
+    c.require(c.ffn_dim % 2 == 0, f"ffn_dim ({c.ffn_dim}) is odd")
+    ffn = glu(c, c.ffn_dim // 2)
+    layer = pre_norm(rms(c), gqa(c, window=c.sliding_window), ffn)
+    parts = dict(causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c)).items)
+    rows = c.vocab_size + c.num_codebooks * c.codebook_vocab_size + 1
+    return block(**parts | {"embed_tokens": Embedding(rows=rows, width=d)})
