@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
 from typing import Literal, NamedTuple
 
 from paramcalc.dims import Size
@@ -198,12 +197,19 @@ def stack(role: str, layers: Layers, *, causal: bool | None = None) -> Stack:
 
     A stack is causal if its role is that of a decoder, where it does not say otherwise.
     """
+    given = [layers] if isinstance(layers, Run) else list(layers)
+    distinct: list[Component] = []
+    same: dict[int, Component] = {}  # by identity: among a hundred layers of two kinds, only two are compared
     runs: list[Run] = []
-    for item, group in groupby([layers] if isinstance(layers, Run) else layers):
-        times = len(list(group))
-        run = item._replace(repeat=item.repeat * times) if isinstance(item, Run) else Run(times, item)
-        if runs and run[1:] == runs[-1][1:]:
-            runs[-1] = runs[-1]._replace(repeat=runs[-1].repeat + run.repeat)
+    for item in given:
+        run = item if isinstance(item, Run) else Run(1, item)
+        layer = same.get(id(run.layer))
+        if layer is None:
+            layer = same[id(run.layer)] = next((one for one in distinct if one == run.layer), run.layer)
+            distinct.append(layer)
+        last = runs[-1] if runs else None
+        if last is not None and last.layer is layer and last[2:] == run[2:]:
+            runs[-1] = Run(last.repeat + run.repeat, *last[1:])
         elif run.repeat:
-            runs.append(run)
+            runs.append(Run(run.repeat, layer, *run[2:]))
     return Stack(role=role, runs=tuple(runs), causal=role == "decoder" if causal is None else causal)

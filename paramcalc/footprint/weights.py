@@ -68,6 +68,14 @@ def plan(model: Model, assumed: Assumptions) -> Plan:
     return Plan(found, tuple(f"{model.family}: {text}" for text in said), bool(chosen.doubts))
 
 
+def told_by_layers(model: Model, assumed: Assumptions) -> bool:
+    """Whether the format of a tensor may depend on its layer's number: GGUF's types, and rules that name layers."""
+    if assumed.dtype is not None and is_gguf(assumed.dtype):
+        return True
+    texts = [rule.text for rule in _scheme(model, assumed).rules] + [part for part, _ in assumed.dtype_of]
+    return any(character.isdigit() for text in texts for character in text)
+
+
 def _gguf(model: Model, assumed: Assumptions) -> GgufFile:
     """The file that llama.cpp would write. Raises ParamcalcError for what such a file does not go with."""
     if assumed.dtype_of:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.compute.flops import text_part
+from paramcalc.containers import Block, Run
 from paramcalc.count import Figures
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint import weights
@@ -54,6 +55,8 @@ class Bench:
         self.base, self.question = base, question
         self.adder = Adder(base, question.assumed)
         self.size = element_bytes(base, question.assumed)
+        self.by_layers = weights.told_by_layers(base, question.assumed)
+        self.known: dict[Any, list[tuple[int, tuple[range, ...]]]] = {}
         self.decodes = any(stack.causal for stack in text_part(base.tree).stacks())
 
     def warnings(self) -> list[str]:
@@ -102,7 +105,17 @@ class Bench:
         """Bytes of the weights in the format that is assumed: what `memory` says."""
         if self.size is not None and not sums.buffers:
             return self.size * sums.total
-        return sum(one.bytes for one in weights.plan(self.base.but(tree=tree), self.question.assumed).stored)
+        short = None if self.by_layers else shortened(tree)
+        if short is None:
+            return sum(one.bytes for one in self.stored(tree))
+        key = short.tree.key()
+        if key not in self.known:
+            self.known[key] = [(one.bytes, one.weight.layers) for one in self.stored(short.tree)]
+        return sum(size * (short.repeats[layers[0].start] if layers else 1) for size, layers in self.known[key])
+
+    def stored(self, tree: Component) -> tuple[weights.Stored, ...]:
+        """Every tensor as it is stored."""
+        return weights.plan(self.base.but(tree=tree), self.question.assumed).stored
 
     def latency(self, tree: Component, sums: Amounts, *, stored: int, forward: int) -> Figures | None:
         """The estimate for one decoding step of the batch, where a device is asked for and the model decodes."""
@@ -130,3 +143,21 @@ def element_bytes(model: Model, assumed: Assumptions) -> int | None:
     if form.reach != ALL or form.extras or form.values.block_elements != 1:
         return None
     return form.values.block_bytes
+
+
+class Shortened(NamedTuple):
+    """A model with one layer of each kind, and how many there are of the layer with each number."""
+
+    tree: Component
+    repeats: list[int]
+
+
+def shortened(tree: Component) -> Shortened | None:
+    """A model that stands for all depths of it; None where its layers are not in one stack that it holds itself."""
+    stacks = list(tree.stacks())
+    name = next((name for name, part in tree.parts().items() if part is stacks[0]), None) if len(stacks) == 1 else None
+    if name is None or not isinstance(tree, Block):
+        return None
+    kinds = [(layer, copies) for _, layer, copies in stacks[0].kinds()]
+    short = stacks[0].but(runs=tuple(Run(1, layer) for layer, _ in kinds), first=0)
+    return Shortened(tree.but(items={**tree.items, name: short}), [int(copies) for _, copies in kinds])
