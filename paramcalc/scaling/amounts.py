@@ -83,10 +83,11 @@ class Adder:
         generates = any(stack.causal for stack in text.stacks())
         for unit in units(tree, None, text=text, speaks=False, copies=1):
             key = (unit.component.key(), unit.outer, unit.speaks, generates)
-            if key not in self.known:
-                self.known[key] = self.measured(unit, generates=generates)
+            found = self.known.get(key)
+            if found is None:
+                found = self.known[key] = self.measured(unit, generates=generates)
             times = unit.times
-            sums = [so_far + times * its for so_far, its in zip(sums, self.known[key], strict=True)]
+            sums = [so_far + times * its for so_far, its in zip(sums, found, strict=True)]
         return Amounts(*sums)
 
     def measured(self, unit: Unit, *, generates: bool) -> Amounts:
