@@ -31,6 +31,8 @@ class Described(NamedTuple):
         """The validated fields with other values in some."""
         from paramcalc.families import own_fields
 
+        if overrides.keys() <= self.fields.keys():  # under the names that the file has: the case of a sweep
+            return own_fields.parse({**self.fields, **overrides}, self.origin)
         names, known = own_fields.NAMES, own_fields.known_fields
         return own_fields.parse(overridden(self.fields, overrides, names, known, OWN, self.origin), self.origin)
 
