@@ -485,3 +485,23 @@ def test_a_file_that_is_not_there_gets_a_hint(
     assert (code, out) == (2, "")
     assert err.splitlines()[0] == f"error: no such file: {name}"
     assert err.splitlines()[1].startswith(f"hint: {hint}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["trace", "gpt2", "--batch", "x"],
+        ["memory", "gpt2", "--batch", "0"],
+        ["memory", "gpt2", "--pp", "13"],
+        ["flops", "gpt2", "--batch", "0"],
+        ["fit", "gpt2", "--gpu", "0GiB"],
+        ["scale", "gpt2", "--depth", "0"],
+        ["scale", "gpt2", "--width", "768", "--rule", "multiple_of=0"],
+        ["design", "--budget", "0"],
+    ],
+)
+def test_an_impossible_number_has_a_hint(run: Run, arguments: list[str]) -> None:
+    code, out, err = run(*arguments)
+
+    assert (code, out) == (2, "")
+    assert [line.split(":")[0] for line in err.splitlines()] == ["error", "hint"]

@@ -36,7 +36,7 @@ class Asked(NamedTuple):
 def whole(text: str) -> int:
     """A whole number."""
     if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise ParamcalcError(f"{text!r} is not a whole number")
+        raise ParamcalcError(f"{text!r} is not a whole number", "write it like 8")
     return int(text)
 
 

@@ -146,7 +146,7 @@ def setting(
     asked: dict[str, Any] = {"tokens": tokens, "batch": batch, "context": context, "source": source}
     for name, value in asked.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise ParamcalcError(f"{name} must be a whole number from 1 on, not {value!r}")
+            raise ParamcalcError(f"{name} must be a whole number from 1 on, not {value!r}", "write it like 8")
     if not isinstance(causal, bool):
         raise ParamcalcError(f"causal must be True or False, not {causal!r}")
     whole = tokens if context is None else context

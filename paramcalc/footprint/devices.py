@@ -46,7 +46,7 @@ def device(text: str) -> Device:
     if re.match(r"[0-9.,_]+\s*[a-z]*$", text.strip().lower()) and not text.strip().isdigit():
         memory = parse_bytes(text)
         if memory < 1:
-            raise ParamcalcError(f"a device of {text} holds nothing")
+            raise ParamcalcError(f"a device of {text} holds nothing", "write it like 24GiB")
         return Device(text.strip(), memory)
     names = [one.name for one in _known()]
     hint = choices(text.lower().replace(" ", "-"), names)

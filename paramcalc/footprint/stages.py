@@ -73,7 +73,9 @@ def _check(main: Stack, count: int) -> None:
             "leave it out, or use tensor_parallel",
         )
     if layers < count:
-        raise ParamcalcError(f"pipeline_parallel {count} is more than there are layers ({layers})")
+        raise ParamcalcError(
+            f"pipeline_parallel {count} is more than there are layers ({layers})", f"give at most {layers} stages"
+        )
 
 
 def _part(tree: Component, cut: Cut, prefix: str) -> Component:

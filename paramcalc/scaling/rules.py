@@ -109,7 +109,9 @@ def rules(given: Mapping[str, str | int]) -> Rules:
             found[name] = value
             continue
         if not str(value).isdigit() or int(value) < 1:
-            raise ParamcalcError(f"rule {name}: {value!r} is not a whole number from 1 on")
+            raise ParamcalcError(
+                f"rule {name}: {value!r} is not a whole number from 1 on", "write it like multiple_of=128"
+            )
         found[name] = int(value)
     return Rules(**found)
 

@@ -62,7 +62,7 @@ def goal(budget: int | None, match: str, asked: Question, share: str | float = 1
     if budget is None and asked.device is None:
         raise ParamcalcError("nothing to come close to", "give a budget, like 1.1B or 8GiB, or a device")
     if budget is not None and budget < 1:
-        raise ParamcalcError(f"a budget of {budget:,} holds no model")
+        raise ParamcalcError(f"a budget of {budget:,} holds no model", "write it like 1.1B or 8GiB")
     limit = None if asked.device is None else int(asked.device.memory * utilization(share))
     return Goal(budget, "weight-bytes" if budget is None else word, limit)  # type: ignore[arg-type]  # one of Match
 

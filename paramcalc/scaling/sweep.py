@@ -107,7 +107,7 @@ def checked(grid: Grid) -> int:
         if isinstance(values, str) or not values:
             raise ParamcalcError(f"{name}: no values to sweep", "give a list, like depth=12,24 or depth=12:48:12")
         if name in (DEPTH, WIDTH) and not all(type(value) is int and value > 0 for value in values):
-            raise ParamcalcError(f"{name} is a whole number from 1 on: {', '.join(map(str, values))}")
+            raise ParamcalcError(f"{name} is a whole number from 1 on: {', '.join(map(str, values))}", "like 12,24,48")
     many = prod(map(len, grid.values()))
     if not grid or many > MOST_POINTS:
         what = f"{many:,} points" if grid else "nothing to sweep"
