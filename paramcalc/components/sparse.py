@@ -62,6 +62,7 @@ class Indexer(Component):
     q_norm: Norm | None = None
     k_norm: Norm | None = None
     compressor: Component | None = None  # in place of the key projection
+    kept_beside: Size = 0  # channels kept with each key: of the gate that pools keys, and whether the token is real
     key_dtype: str | None = None  # where the reference keeps keys in a dtype of their own (dots3: float32)
 
     def parts(self) -> Mapping[str, Component]:
@@ -88,7 +89,8 @@ class Indexer(Component):
     def keeps(self) -> Iterator[Kept]:
         """One key for each token; a compressor keeps its own."""
         if self.compressor is None:
-            yield Kept("index", self.head_dim, dtype=self.key_dtype)
+            width = self.head_dim + self.kept_beside if self.kept_beside else self.head_dim
+            yield Kept("index", width, dtype=self.key_dtype)
 
 
 class CompressedAttention(Component):

@@ -248,7 +248,8 @@ def glm5_next_text(c: Config) -> Block:
         positions=Param(shape=(c.index_kpool, c.index_head_dim)),
         gate=Linear(d_in=c.hidden_size, d_out=c.index_head_dim),
     )
-    indexer = {"full": block(scores=lightning(c, c.q_lora_rank), pool=pool), "shared": None}
+    scores = lightning(c, c.q_lora_rank).but(kept_beside=c.index_head_dim + 1)
+    indexer = {"full": block(scores=scores, pool=pool), "shared": None}
     default = [LINEAR if (i + 1) % 4 else INDEXED for i in range(c.num_hidden_layers)]
     words = c.words("layer_types", (LINEAR, INDEXED, FULL)) or default
     ffn, mix = {DENSE: glu(c), SPARSE: experts(c)}, streams(c)
