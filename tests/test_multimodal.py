@@ -11,8 +11,8 @@ from tests.test_goldens import GOLDENS
 
 DEFAULTS = {path.parent.name: json.loads(path.read_text()) for path in sorted(GOLDENS.glob("*/default.json"))}
 WITH_TOWERS = {name: golden for name, golden in DEFAULTS.items() if "text_total" in golden}
-# Nemotron-H's default is a pattern without sizes; the others' text and images pass through the same encoder.
-WITHOUT_A_LANGUAGE_MODEL = {"nemo_speechlm", "neomme", "t5gemma2"}
+# Nemotron-H's default is a pattern without sizes, PI0 has two models; text and images pass through the others' encoder.
+WITHOUT_A_LANGUAGE_MODEL = {"nemo_speechlm", "neomme", "pi0", "t5gemma2", "udop"}
 
 
 @pytest.mark.parametrize("name", sorted(set(WITH_TOWERS) - WITHOUT_A_LANGUAGE_MODEL))
@@ -65,5 +65,5 @@ def test_a_section_that_is_null_is_absent(name: str) -> None:
 
 
 def test_a_type_without_a_recipe_is_refused_with_the_reason() -> None:
-    with pytest.raises(paramcalc.ParamcalcError, match=r"udop in .* cannot be counted: its T5 reads text, layout"):
-        paramcalc.load({"model_type": "udop", "d_model": 8})
+    with pytest.raises(paramcalc.ParamcalcError, match=r"vits in .* cannot be counted: it makes sound of text"):
+        paramcalc.load({"model_type": "vits", "hidden_size": 8})

@@ -23,8 +23,18 @@ class PatchEmbedding(Component):
     patch: tuple[Size, Size]
     frames: Size | None = None
     bias: bool = True
+    tied_to: str | None = None
 
     def tensors(self) -> Iterator[Weight]:
+        if self.tied_to is None:
+            yield from self.shapes()
+
+    def ties(self) -> Iterator[Tie]:
+        if self.tied_to is not None:
+            yield Tie("", self.tied_to)
+
+    def shapes(self) -> Iterator[Weight]:
+        """The tensors that it works with, its own or another's."""
         frames = () if self.frames is None else (self.frames,)
         yield Weight("weight", (self.width, self.channels, *frames, *self.patch), kind="conv")
         if self.bias:
@@ -32,7 +42,7 @@ class PatchEmbedding(Component):
 
     def works(self) -> Iterator[Work]:
         """A matrix for each patch."""
-        yield Work("", 2 * sum(w.elements for w in self.tensors() if w.name == "weight"), "convolution", "tower")
+        yield Work("", 2 * sum(w.elements for w in self.shapes() if w.name == "weight"), "convolution", "tower")
 
 
 class Conv2d(Component):

@@ -14,11 +14,18 @@ from paramcalc.leaves import Linear
 from paramcalc.spec import Component
 
 
-def half(c: Config, section: str, kind: str, head: str, **ours: Any) -> tuple[Component, Config]:
-    """The model in a section of the config, with a head of its own; a `kind` with `ours` where there is no section."""
-    stated = c.section(section, Reading({})).raw("model_type") or kind
+def half(c: Config, section: str, head: str, **fixed: Any) -> tuple[Component, Config]:
+    """The model in a section of the config, with a head of its own; the declared one where there is no section.
+
+    `fixed` are fields that the whole decides, whatever the section says.
+    """
+    ours = c.declared(section)
+    stated = c.section(section, Reading({})).raw("model_type") or ours.kind
     one = get(stated)
-    reading = one.reading if c.says(section) else one.reading._replace(defaults={**one.reading.defaults, **ours})
+    reading = one.reading._replace(fixed={**one.reading.fixed, **fixed})
+    if not c.says(section):
+        defaults, sections = {**reading.defaults, **ours.defaults}, {**reading.sections, **ours.sections}
+        reading = reading._replace(defaults=defaults, sections=sections)
     view = c.section(section, reading, family=stated, head=head)
     return one.recipe(view), view
 
@@ -28,8 +35,8 @@ def encoder_decoder(c: Config) -> Block:
     """Any encoder and any decoder, joined by cross attention, and a projection where widths differ (EncoderDecoder)."""
     if c.head != "none":
         raise unknown_head(c)
-    encoder, one = half(c, "encoder", "bert", "none")
-    decoder, two = half(c, "decoder", "bert", "lm", is_decoder=True, add_cross_attention=True)
+    encoder, one = half(c, "encoder", "none")
+    decoder, two = half(c, "decoder", "lm")
     differ = one.hidden_size != two.hidden_size and two.raw("cross_attention_hidden_size") is None
     bridge = (
         Linear(d_in=one.hidden_size, d_out=two.hidden_size, bias=True, category="other", per="source")
@@ -37,3 +44,26 @@ def encoder_decoder(c: Config) -> Block:
         else None
     )
     return block(encoder=encoder, bridge=bridge, decoder=renamed(decoder, "decoder"))
+
+
+@family("pi0")
+def pi0(c: Config) -> Block:
+    """PaliGemma and a second Gemma, which makes movements of what it sees (PI0, 2410.24164; PI0...Generation)."""
+    if c.head not in ("seq2seq_lm", "none"):
+        raise unknown_head(c)
+    seeing, view = half(c, "vlm_config", "none")
+    c.require(view.family == "paligemma", f"vlm_config is a {view.family}", "only a paligemma can be counted there")
+    rows = next(section.vocab_size for section in view.sections() if section.path.endswith("text_config."))
+    acting, actor = half(c, "dit_config", "none", vocab_size=rows)
+    acting = renamed(acting, "actor")
+    if c.head == "none":
+        return block(vlm=seeing, dit=acting)
+    d, moves = actor.hidden_size, c.max_action_dim
+    joined, step = Linear(d_in=2 * d, d_out=d, bias=True), Linear(d_in=d, d_out=d, bias=True)
+    action, state = (Linear(d_in=channels, d_out=d, bias=True) for channels in (moves, c.max_state_dim))
+    return block(
+        vlm=seeing,
+        embed_actions=block("embedding", action=action, state=state, with_time=joined, step=step),
+        dit=acting,
+        head=Linear(d_in=d, d_out=moves, bias=True, category="head"),
+    ).but(inexact="each of its two models sees tokens of its own; both are counted for every token")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
-from paramcalc.containers import Block, block
+from paramcalc.containers import Block, Run, block
 from paramcalc.families.attentions import gqa, head_dim, kv_heads, normed, sized, sliding
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.patterns import FULL, SLIDING, full_every, per_layer_overrides
@@ -103,7 +103,7 @@ def gemma3n_layer(c: Config, word: str, width: int, borrowed: bool) -> Block:
     return block(altup=altup, laurel=laurel, **layer.items, per_layer=per_layer_input(c))
 
 
-@family("gemma4_text", "gemma4_unified_text", borrows_all=False)
+@family("gemma4_text", "gemma4_unified_text", "diffusion_gemma_text", borrows_all=False, passes=1)
 def gemma4_text(c: Config) -> Block:
     """Full layers with wide heads whose keys may be their values, borrowed keys, experts (Gemma4ForCausalLM)."""
     depth = c.num_hidden_layers
@@ -112,7 +112,8 @@ def gemma4_text(c: Config) -> Block:
     plan = list(zip(words, gemma4_heads(c, words), borrows(c, words, shared), strict=True))
     layers = {kind: gemma4_layer(c, *kind) for kind in dict.fromkeys(plan)}
     before = per_layer_embedding(c) if c.hidden_size_per_layer_input else {}
-    return causal_lm(c, [layers[kind] for kind in plan], norm=rms(c), before=before)
+    runs = [Run(1, layers[kind], c.passes, 1) for kind in plan]
+    return causal_lm(c, runs, norm=rms(c), before=before)
 
 
 def gemma4_heads(c: Config, words: list[str]) -> list[tuple[int, int]]:
@@ -138,7 +139,7 @@ def gemma4_layer(c: Config, word: str, heads: tuple[int, int], borrowed: bool) -
     items = norms_around(rms(c), attn, glu(c, 2 * c.intermediate_size if wide else None)).items
     beside = gemma4_experts(c) if c.enable_moe_block else None
     per_layer = per_layer_input(c) if c.hidden_size_per_layer_input else None
-    return block(**items, beside=beside, per_layer=per_layer, scalar=Param(shape=(1,), buffer=True))
+    return block(**items, beside=beside, per_layer=per_layer, scalar=Param(shape=(c.passes,), buffer=True))
 
 
 def gemma4_experts(c: Config) -> Block:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.components import Attention
+from paramcalc.components import Attention, Reused
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block, stack
@@ -14,16 +14,17 @@ from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.registry import family, get
 from paramcalc.families.seeing import joined, text_alone
 from paramcalc.families.skeletons import norms_around, rms
+from paramcalc.families.towers import tower, tower_in
 from paramcalc.leaves import Conv1d, Embedding, Linear, Norm, Param
 from paramcalc.spec import Component
 
 
-def text_part(c: Config) -> tuple[Component, Config]:
-    """The language model, whose head the whole file ties, and its view."""
+def text_part(c: Config, head: str | None = None, **ours: Any) -> tuple[Component, Config]:
+    """The language model, whose head the whole file ties, and its view. `ours` is what the whole decides besides."""
     kind = f"{c.family}_text"
     reading = get(kind).reading
-    fixed = {} if text_alone(c) else {"tie_word_embeddings": c.tie_word_embeddings}
-    view = c.section("text_config", reading._replace(fixed={**reading.fixed, **fixed}), family=kind)
+    fixed = {} if text_alone(c) else {"tie_word_embeddings": c.tie_word_embeddings, **ours}
+    view = c.section("text_config", reading._replace(fixed={**reading.fixed, **fixed}), family=kind, head=head)
     return get(kind).recipe(view), view
 
 
@@ -121,6 +122,7 @@ def gemma3n_vision(v: Config) -> Block:
     return block("vision", network=Param(shape=(size,)))
 
 
+@tower("gemma4_vision")
 def gemma4_vision(v: Config) -> Block:
     """Gemma's layer with norms on query and key heads, and a table of positions for each axis (Gemma4VisionModel)."""
     d, norm = v.hidden_size, Norm(width=v.head_dim)
@@ -171,11 +173,13 @@ def optional(c: Config, name: str) -> Config | None:
 def gemma4(c: Config) -> Component:
     """A ViT, a conformer for sound, Gemma 4; towers only where described (Gemma4ForConditionalGeneration)."""
     text, view = text_part(c)
-    v, a = optional(c, "vision_config"), optional(c, "audio_config")
+    described = c.raw("vision_config") is not None and not text_alone(c)
+    seen, v = tower_in(c, "vision_config") if described else (None, None)
+    a = optional(c, "audio_config")
     widths = {"vision": v.hidden_size if v else None, "audio": a.output_proj_dims if a else None}
     return joined(
         text,
-        vision_tower=gemma4_vision(v) if v else None,
+        vision_tower=seen,
         audio_tower=gemma4_audio(a) if a else None,
         projector=projections(widths, view.hidden_size),
     )
@@ -185,6 +189,37 @@ def projections(widths: dict[str, int | None], d_out: int) -> Block | None:
     """A matrix from each tower's width to the language model's."""
     found = {name: Linear(d_in=width, d_out=d_out) for name, width in widths.items() if width is not None}
     return block("projector", **found) if found else None
+
+
+@family("diffusion_gemma")
+def diffusion_gemma(c: Config) -> Component:
+    """Gemma 4 with experts, run as an encoder and once more to denoise a block (DiffusionGemmaForBlockDiffusion).
+
+    tie_word_embeddings ties all weights of the two runs, not the tables alone.
+    """
+    alone = c.head == "encoder"
+    head, passes = ("none", 1) if alone else (None, 2 if c.tie_word_embeddings else 1)
+    text, view = text_part(c, head=head, passes=passes)
+    seen, v = tower_in(c, "vision_config")
+    return joined(
+        text if alone else denoising(text, view),
+        vision_tower=seen,
+        projector=projections({"vision": v.hidden_size}, view.hidden_size),
+    )
+
+
+def denoising(text: Component, c: Config) -> Block:
+    """The language model with a second way in: the tokens of a block, and the last guess at them."""
+    parts, tied = dict(text.parts()), c.tie_word_embeddings
+    table, norm, head = parts["embed_tokens"], parts["norm"], parts.pop("lm_head", None)
+    return block(
+        **parts,
+        block_tokens=table.but(tied_to="embed_tokens" if tied else None),
+        block_guess=block(norm=rms(c), ffn=glu(c)),
+        block_layers=None if tied else parts["layers"].but(role="denoiser", causal=False),
+        block_norm=Reused(part=norm, owner="norm") if tied else norm,
+        lm_head=head,
+    ).but(inexact="a block is denoised in as many steps as a schedule takes; one is counted")
 
 
 @family("gemma4_unified")

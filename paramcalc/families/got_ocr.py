@@ -1,4 +1,4 @@
-"""GOT-OCR 2: Segment Anything's tower, convolutions that shrink the image, and a small language model."""
+"""GOT-OCR 2 and its kin: Segment Anything's tower, convolutions that shrink the image, and a small language model."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads, mha
 from paramcalc.families.audio import text_model
 from paramcalc.families.feedforward import mlp
+from paramcalc.families.heads import decoder_head
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import joined
+from paramcalc.families.seeing import joined, sees
+from paramcalc.families.sides import Form, side
 from paramcalc.families.skeletons import layer_norm, pre_norm
 from paramcalc.families.towers import tower, tower_in
-from paramcalc.families.vision import patches
+from paramcalc.families.vision import patches, two_layers
 from paramcalc.leaves import Linear, Norm, Param
 from paramcalc.spec import Component
 
 
-@tower("got_ocr2_vision", "pp_chart2table_vision")
+@tower("got_ocr2_vision", "pp_chart2table_vision", "pp_formulanet_vision")
 def got_ocr2_vision(v: Config) -> Block:
     """ViTDet: windows in most layers, positions added to their scores, a neck (Segment Anything, 2304.02643)."""
     d, out = v.hidden_size, v.output_channels
@@ -60,3 +62,26 @@ def got_ocr2(c: Config) -> Component:
         proj=Linear(d_in=d, d_out=d, bias=True),
     )
     return joined(language, vision_tower=seen, projector=projector)
+
+
+@family("pp_formulanet_text")
+def pp_formulanet_text(c: Config) -> Block:
+    """MBART's decoder, which attends to what a tower puts out (PPFormulaNetTextModel)."""
+    form = Form(pre_norm=True)
+    return block(**side(c, "decoder", form, owner=None).items, **decoder_head(c, c.hidden_size))
+
+
+@family("pp_formulanet", ties="above")
+def pp_formulanet(c: Config) -> Component:
+    """Segment Anything's tower, two convolutions and two layers, MBART's decoder (PPFormulaNet...Generation)."""
+
+    def projector(v: Config, _: int) -> Block:
+        mid, out = v.post_conv_mid_channels, v.post_conv_out_channels
+        return block(
+            "projector",
+            conv_1=Conv2d(channels=mid, kernel=3, per_group=v.post_conv_in_channels, bias=False),
+            conv_2=Conv2d(channels=out, kernel=3, per_group=mid, bias=False),
+            **two_layers(out, out, v.decoder_hidden_size),
+        )
+
+    return sees(c, projector)

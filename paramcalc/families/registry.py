@@ -96,6 +96,7 @@ HEADS = {
     "ForTextToText": "seq2seq_lm",
     "ForVisionText2Text": "seq2seq_lm",
     "ForProteinText2Text": "seq2seq_lm",
+    "ForBlockDiffusion": "seq2seq_lm",
     "ForSpeechToText": "speech_to_text",
     "ForTextToSpeech": "text_to_speech",
     "ForSpeechToSpeech": "speech_to_speech",
@@ -111,6 +112,7 @@ HEADS = {
 IRREGULAR = {
     "MarianMTModel": ("Marian", "seq2seq_lm"),
     "ShieldGemma2ForImageClassification": ("ShieldGemma2", "seq2seq_lm"),  # by the words that it writes
+    "Pix2StructTextModel": ("Pix2Struct", "lm"),
     "NemotronH_Omni_Reasoning_V3": ("NemotronH_Omni", "seq2seq_lm"),
 }
 

@@ -18,7 +18,7 @@ from paramcalc.families.vision import vision
 from paramcalc.leaves import Linear
 from paramcalc.spec import Component, by_vocabulary
 
-Projector = Callable[[Config, int], Component]  # from a tower's view and the language model's width
+Projector = Callable[[Config, int], Component | None]  # from a tower's view and the language model's width
 
 
 def joined(text: Component, **towers: Component | None) -> Component:

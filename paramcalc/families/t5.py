@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from paramcalc.components import Attention, Mlp, Moe
+from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
 from paramcalc.containers import Block, Run, Stack, block, stack
-from paramcalc.families.attentions import sized
+from paramcalc.families.attentions import head_dim, sized
 from paramcalc.families.heads import classifier, lm_head, unknown_head
 from paramcalc.families.registry import family
+from paramcalc.families.seeing import sees
 from paramcalc.families.skeletons import rms
+from paramcalc.families.towers import tower
+from paramcalc.families.vision import pair
 from paramcalc.leaves import Embedding, Param
 from paramcalc.spec import Component
 
@@ -77,6 +81,85 @@ def switch_layers(c: Config, role: str, depth: int) -> list[bool]:
     if step is None:
         step = depth // number if number > 0 else depth
     return [step == 1 or (step > 0 and i % step == 1) for i in range(depth)]
+
+
+# -- pages -------------------------------------------------------------------------------------------------------
+
+
+@family("udop", unstated_depth=24, can_untie=False)
+def udop(c: Config) -> Block:
+    """T5 that reads words, their places on a page, and its patches (UDOP, 2212.02623; UdopForConditionalGeneration).
+
+    The class builds patches and distances for the decoder too.
+    """
+    height, width = pair(c, "patch_size")
+    patches = PatchEmbedding(width=c.hidden_size, channels=c.num_channels, patch=(height, width))
+    places, parts = Embedding(rows=c.max_2d_position_embeddings, width=c.hidden_size, divided=False), dict(t5(c).items)
+    inputs: dict[str, dict[str, Component]] = {
+        "encoder": {"patches": patches.but(tied_to="patches"), "places": block(x=places, y=places)},
+        "decoder": {"patches": patches},
+    }
+    for role in inputs.keys() & parts.keys():
+        parts[role] = block(**inputs[role], distances=page_distances(c), **dict(parts[role].parts()))
+    return block(patches=patches, **parts)
+
+
+def page_distances(c: Config) -> Block:
+    """Tables of biases by distance: along the text, across the page and down it; the first may be the layers' own."""
+    stated = c.listed("relative_bias_args")
+    kinds = [{"type": word} for word in PAGE_AXES] if stated is None else stated
+    tables: dict[str, Component] = {}
+    for i, kind in enumerate(kinds):
+        c.require(kind.get("type") in PAGE_AXES, f"relative_bias_args has the unknown type {kind.get('type')!r}")
+        spare = 2 if kind.get("prefix_bucket") and not kind.get("expand") else 0
+        rows = c.whole("relative_bias_args", kind.get("relative_attention_num_buckets", 32)) + spare
+        tables[f"{kind['type']}_{i}"] = Embedding(
+            rows=buckets(c) if not i and c.head != "none" else rows,
+            width=c.num_attention_heads,
+            category="attention",
+            tied_to="encoder.layers.0.attn.position_bias" if not i and c.head != "none" else None,
+            divided=False,
+        )
+    return block(**tables)
+
+
+PAGE_AXES = ("1d", "horizontal", "vertical")
+
+
+@tower("pix2struct_vision_model")
+def pix2struct_vision(v: Config) -> Block:
+    """T5's layers over patches, with tables for their rows and columns (Pix2StructVisionModel)."""
+    places = Embedding(rows=v.seq_len, width=v.hidden_size, divided=False)
+    return block(
+        "vision",
+        patches=PatchEmbedding(width=v.hidden_size, channels=v.patch_embed_hidden_size, patch=(1, 1)),
+        rows=places,
+        columns=places,
+        layers=stack("vision", Run(v.num_hidden_layers, layer(v, "encoder"))),
+        norm=rms(v),
+    )
+
+
+@family("pix2struct_text_model")
+def pix2struct_text(c: Config) -> Block:
+    """T5's decoder with equal heads; it always has its own head (Pix2StructTextModel)."""
+    if c.head not in ("lm", "seq2seq_lm"):
+        raise unknown_head(c)
+    first, rest = layer(c, "decoder", buckets=buckets(c)), layer(c, "decoder")
+    return block(
+        embed_tokens=Embedding(rows=c.vocab_size, width=c.hidden_size),
+        layers=first_and_rest(first, rest, c.num_hidden_layers, "decoder"),
+        norm=rms(c),
+        lm_head=lm_head(c, c.hidden_size, owner="embed_tokens"),
+    )
+
+
+@family("pix2struct", ties="above")
+def pix2struct(c: Config) -> Component:
+    """A ViT, and T5's decoder that looks at it (Pix2Struct, 2210.03347; Pix2StructForConditionalGeneration)."""
+    if c.head == "none":
+        raise unknown_head(c)
+    return sees(c, lambda *_: None)
 
 
 # -- parts -------------------------------------------------------------------------------------------------------
@@ -159,4 +242,4 @@ def feed_forward(c: Config) -> Mlp:
 
 def attention(c: Config, **options: Any) -> Attention:
     """Multi-head attention with heads of d_kv channels, without biases."""
-    return sized(c.hidden_size, c.num_attention_heads, c.head_dim, **options)
+    return sized(c.hidden_size, c.num_attention_heads, head_dim(c), **options)

@@ -44,6 +44,8 @@ MAIN_CLASSES = {
     "blenderbot": "BlenderbotForConditionalGeneration",
     "blenderbot-small": "BlenderbotSmallForConditionalGeneration",
     "deepseek_ocr2_text": "DeepseekOcr2TextModel",
+    "diffusion_gemma": "DiffusionGemmaForBlockDiffusion",
+    "diffusion_gemma_text": "DiffusionGemmaEncoderTextModel",
     "ernie4_5_vl_moe_text": "Ernie4_5_VLMoeTextModel",
     "gemma3": "Gemma3ForConditionalGeneration",
     "granite4_vision_text": "Granite4VisionTextModel",
@@ -55,7 +57,10 @@ MAIN_CLASSES = {
     "mvp": "MvpForConditionalGeneration",
     "paddleocr_vl_text": "PaddleOCRTextModel",
     "pegasus": "PegasusForConditionalGeneration",
+    "pi0": "PI0ForConditionalGeneration",
+    "pix2struct_text_model": "Pix2StructTextModel",
     "plbart": "PLBartForConditionalGeneration",
+    "pp_formulanet_text": "PPFormulaNetTextModel",
     "prophetnet": "ProphetNetForConditionalGeneration",
     "qwen2_5_omni_text": "Qwen2_5OmniThinkerTextModel",
     "qwen3_omni_moe_text": "Qwen3OmniMoeThinkerTextModel",
@@ -159,6 +164,16 @@ def owned(model: nn.Module) -> tuple[dict[str, nn.Parameter], list[list[str]]]:
     return unique, sorted(tied)
 
 
+def borrowed_stacks(model: nn.Module, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Paths of layer lists that hold weights, none of them their own: another stack's layers, run as a second one."""
+    lists = ((path, m) for path, m in model.named_modules() if path.rpartition(".")[2] in LAYER_LISTS)
+    return tuple(
+        f"{path}."
+        for path, module in lists
+        if next(module.parameters(), None) is not None and not any(key.startswith(f"{path}.") for key in sizes)
+    )
+
+
 def persistent_elements(model: nn.Module) -> int:
     """Elements of all buffers that are saved in the state dict."""
     unique = {
@@ -182,14 +197,15 @@ def idle_elements(model: nn.Module) -> int | None:
     idle, seen = 0, set()
     for block in model.modules():
         if type(block).__name__ == "Ernie4_5_VLMoeMoeBlock":  # a token of text uses none of the experts for images
-            seen.add(id(block.vision_moe.experts))
+            seen |= {id(weight) for weight in block.vision_moe.experts.parameters()}
             idle += sum(weight.numel() for weight in block.vision_moe.experts.parameters())
         if type(block).__name__ == "DogeCDMoE":  # experts are rows of embedding tables
             idle += 2 * (block.num_experts - block.top_k) * block.hidden_size
         for experts in expert_sets(block):
-            if id(experts) in seen:
+            weights = {id(weight) for weight in experts.parameters()}
+            if weights & seen:
                 continue
-            seen.add(id(experts))
+            seen |= weights
             in_block = idle_in_block(block, experts)
             if in_block is None:
                 return None
@@ -272,7 +288,7 @@ def stack_label(model_type: str, path: str) -> str:
     return "decoder"
 
 
-def layer_totals(model: Any, sizes: Mapping[str, int]) -> dict[str, list[list[int]]]:
+def layer_totals(model: Any, sizes: Mapping[str, int], borrowed: tuple[str, ...]) -> dict[str, list[list[int]]]:
     """Unique parameters of each repeated layer in order, as [[repeat, total], ...] per stack.
 
     A second stack of the same kind is named by its path.
@@ -284,7 +300,7 @@ def layer_totals(model: Any, sizes: Mapping[str, int]) -> dict[str, list[list[in
         if not isinstance(module, nn.ModuleList) or any(path.startswith(f"{p}.") for p in lists):
             continue
         parent, _, name = path.rpartition(".")
-        if name not in LAYER_LISTS:
+        if name not in LAYER_LISTS or f"{path}.".startswith(borrowed):
             continue
         if any(isinstance(child, nn.ModuleList) for child in module):  # Funnel: blocks of layers
             continue
@@ -337,6 +353,7 @@ def measure(fields: Fields) -> dict[str, Any]:
     sizes = {name: parameter.numel() for name, parameter in unique.items()}
     total, idle = sum(sizes.values()), idle_elements(model)
     categories = category_totals(model, sizes)
+    borrowed = borrowed_stacks(model, sizes)
     if sum(categories.values()) != total:
         raise ValueError(f"categories sum to {sum(categories.values())}, not to {total}")
     record = {
@@ -345,8 +362,8 @@ def measure(fields: Fields) -> dict[str, Any]:
         "total": total,
         "active": None if idle is None else total - idle,
         "buffers": persistent_elements(model),
-        "tied": tied,
-        "layers": layer_totals(model, sizes),
+        "tied": [[alias, owner] for alias, owner in tied if not alias.startswith(borrowed)],
+        "layers": layer_totals(model, sizes, borrowed),
         "categories": reported(categories),
     }
     if towers := sum(categories.get(kind, 0) for kind in TOWER_CATEGORIES):
