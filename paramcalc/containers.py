@@ -166,7 +166,9 @@ class Stack(Component):
 
     def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:
         """The work of each distinct layer once, under the numbers of its runs, as often as a token passes through."""
-        category, roles = claimed(outer, self.category), ROLES.get(self.role, {})
+        category = claimed(outer, self.category)
+        written = self.causal and self.role == "encoder"  # a class of encoders that was made a decoder
+        roles = {} if written else ROLES.get(self.role, {})
         times: dict[int, int] = defaultdict(int)
         for run in self.runs:
             times[id(run.layer)] += int(run.repeat) * run.passes

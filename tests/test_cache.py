@@ -340,6 +340,17 @@ def test_a_cache_that_is_not_known_is_no_silent_number() -> None:
     assert any("patches" in warning for warning in report.warnings)
 
 
+def test_a_window_on_what_is_written_alone_is_no_silent_number() -> None:
+    """Unlimited-OCR keeps all that it reads: 12 layers x 2 x 1280 channels for each token, unless it wrote them."""
+    report = memory(dict(model_type="unlimited_ocr_text", torch_dtype="bfloat16"), context=1000)
+
+    assert report.kv_cache.bytes == 1000 * 12 * 2 * 1280 * 2
+    assert report.model.status == "approximate"
+    assert any("those that are written" in warning and "last 128" in warning for warning in report.warnings)
+    whole = memory(dict(model_type="unlimited_ocr_text", layer_types=["full_attention"] * 12))
+    assert whole.model.status == "exact"
+
+
 # -- properties --------------------------------------------------------------------------------------------------
 
 MODELS = {

@@ -115,6 +115,16 @@ def test_encoders_have_no_past() -> None:
         paramcalc.flops(paramcalc.load("bert-base-uncased"), tokens=1, context=8)
 
 
+def test_a_class_of_encoders_that_is_made_a_decoder_has_a_past() -> None:
+    """Three layers of width 64, and a head that transforms and scores 97 tokens, for one token that sees twenty."""
+    sizes = dict(vocab_size=97, hidden_size=64, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4)
+    bert = dict(model_type="bert", is_decoder=True, architectures=["BertLMHeadModel"], **sizes)
+    report = paramcalc.flops(paramcalc.load(bert), tokens=1, context=20)
+
+    assert report.forward.attention == 3 * 2 * 2 * 20 * 64
+    assert report.forward.matmul == 2 * (3 * (4 * 64 * 64 + 2 * 64 * 48) + 64 * 64 + 97 * 64)
+
+
 def test_towers_are_left_out_and_that_is_said() -> None:
     whole = {
         "model_type": "llava",

@@ -8,6 +8,7 @@ from paramcalc.dims import Size
 from paramcalc.leaves import Linear, Param
 from paramcalc.spec import Category, Component, Part, Split, within
 from paramcalc.steps import BATCH, TOKENS, Step, per_token
+from paramcalc.work import Per
 
 
 class Mlp(Component):
@@ -91,9 +92,11 @@ class Router(Component):
     bias: bool = False
     correction: bool = False
     correction_counted: bool = False  # a parameter that is not trained, instead of a buffer (ERNIE 4.5, AFMoE)
+    per: Per = "token"
 
     def parts(self) -> Mapping[str, Component]:
-        gate: dict[str, Component] = {"gate": Linear(d_in=self.width, d_out=self.experts, bias=self.bias)}
+        matrix = Linear(d_in=self.width, d_out=self.experts, bias=self.bias, per=self.per)
+        gate: dict[str, Component] = {"gate": matrix}
         correction = Param(shape=(self.experts,), buffer=not self.correction_counted, dtype="float32")
         return gate | ({"correction": correction} if self.correction else {})
 

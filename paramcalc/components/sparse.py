@@ -62,6 +62,7 @@ class Indexer(Component):
     q_norm: Norm | None = None
     k_norm: Norm | None = None
     compressor: Component | None = None  # in place of the key projection
+    pool: Size = 1  # tokens whose keys are merged into one before they are scored, when there are as many (GLM-5-next)
     kept_beside: Size = 0  # channels kept with each key: of the gate that pools keys, and whether the token is real
     key_dtype: str | None = None  # where the reference keeps keys in a dtype of their own (dots3: float32)
 
@@ -82,9 +83,10 @@ class Indexer(Component):
             yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair", **stride)
             return
         why = "" if self.weighted else "the indexer scores blocks of tokens; it is counted as if it scored each"
-        yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair", inexact=why)
+        pooled: dict[str, Any] = {"limit": "stride", "size": self.pool} if self.pool > 1 else {}
+        yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair", inexact=why, **pooled)
         if self.weighted:
-            yield Work("weighing", 2 * self.heads, "attention", "pair")
+            yield Work("weighing", 2 * self.heads, "attention", "pair", **pooled)
 
     def keeps(self) -> Iterator[Kept]:
         """One key for each token; a compressor keeps its own."""

@@ -117,7 +117,7 @@ def text_part(tree: Component) -> Component:
 
 def fitted(tree: Component, asked: Setting) -> Setting:
     """The setting for this model: without a decoder, the encoder reads the tokens themselves, and has no past."""
-    roles = {stack.role for stack in text_part(tree).stacks()}
+    roles = {"decoder" if stack.causal else stack.role for stack in text_part(tree).stacks()}
     if "decoder" in roles or "encoder" not in roles:
         return asked
     if asked.past:

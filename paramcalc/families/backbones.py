@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from paramcalc.components import HyperConnection, KimiDeltaAttention, Mlp
+from paramcalc.components import HyperConnection, KimiDeltaAttention, Mlp, Router
 from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block
 from paramcalc.dims import named
@@ -98,18 +98,32 @@ def deepseek_ocr2_text(c: Config) -> Block:
     return plain_with_experts(c, first=0)
 
 
+REFERENCE = "reference_sliding_attention"
+
+
 @family("unlimited_ocr_text")
 def unlimited_ocr_text(c: Config) -> Block:
-    """DeepSeek-OCR's decoder with windows that keep the image in sight (UnlimitedOcrTextModel)."""
-    return plain_with_experts(c, first=c.first_k_dense_replace)
+    """DeepSeek-OCR's decoder; what it reads stays in sight, what it writes in a window (UnlimitedOcrTextModel)."""
+    written = (
+        f"all tokens are kept as if they were read; of those that are written it keeps the last {c.sliding_window}"
+    )
+    words = c.words("layer_types", (REFERENCE, FULL)) or [REFERENCE] * c.num_hidden_layers
+    return plain_with_experts(c, first=c.first_k_dense_replace, doubts={REFERENCE: written, FULL: ""}, words=words)
 
 
-def plain_with_experts(c: Config, *, first: int) -> Block:
-    """Llama with routed and shared experts, dense in the first layers unless mlp_layer_types says otherwise."""
+def plain_with_experts(
+    c: Config, *, first: int, doubts: dict[str, str] | None = None, words: list[str] | None = None
+) -> Block:
+    """Llama with routed and shared experts, dense in the first layers unless mlp_layer_types says otherwise.
+
+    `doubts`: why the cache of layers of such a word is not told exactly.
+    """
     e, n, bias = c.moe_intermediate_size, c.n_shared_experts, c.mlp_bias
     experts = moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, shared_bias=bias)
     ffn = {DENSE: glu(c, bias=bias), SPARSE: experts}
-    return decoder(c, gqa(c, bias=c.attention_bias), ffn, ffn_words=mlp_words(c, first_dense(c, first)))
+    attn = gqa(c, bias=c.attention_bias)
+    kinds = attn if doubts is None else {word: attn.but(cache_doubt=doubt) for word, doubt in doubts.items()}
+    return decoder(c, kinds, ffn, words, ffn_words=mlp_words(c, first_dense(c, first)))
 
 
 # -- Step 3.7 ----------------------------------------------------------------------------------------------------
@@ -186,7 +200,8 @@ def ernie4_5_vl_moe_text(c: Config) -> Block:
     experts = moe(
         c, text, experts=c.num_experts, shared=n * text if n else None, shared_count=n, shared_bias=bias, **router
     )
-    seen = moe(c, image, experts=c.num_experts, **router).but(top_k=0)
+    images = Router(width=c.hidden_size, experts=c.num_experts, correction=True, correction_counted=True, per="tower")
+    seen = moe(c, image, experts=c.num_experts, router=images).but(top_k=0)
     ffn = {DENSE: glu(c, bias=bias), SPARSE: block(text=experts, image=seen)}
     return decoder(c, gqa(c, bias=bias), ffn, ffn_words=mlp_words(c, first_dense(c, 1)))
 
@@ -248,7 +263,7 @@ def glm5_next_text(c: Config) -> Block:
         positions=Param(shape=(c.index_kpool, c.index_head_dim)),
         gate=Linear(d_in=c.hidden_size, d_out=c.index_head_dim),
     )
-    scores = lightning(c, c.q_lora_rank).but(kept_beside=c.index_head_dim + 1)
+    scores = lightning(c, c.q_lora_rank).but(kept_beside=c.index_head_dim + 1, pool=c.index_kpool)
     indexer = {"full": block(scores=scores, pool=pool), "shared": None}
     default = [LINEAR if (i + 1) % 4 else INDEXED for i in range(c.num_hidden_layers)]
     words = c.words("layer_types", (LINEAR, INDEXED, FULL)) or default

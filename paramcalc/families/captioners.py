@@ -6,7 +6,7 @@ from paramcalc.config import Config
 from paramcalc.config_reading import Reading
 from paramcalc.containers import Run, block, stack
 from paramcalc.families.attentions import equal_heads, gqa, mha
-from paramcalc.families.encoding import embeddings, encoder, encoder_layer
+from paramcalc.families.encoding import embeddings, encoder_layer
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.heads import masked_lm_head, unknown_head
 from paramcalc.families.registry import family, get, split_class
@@ -17,6 +17,7 @@ from paramcalc.spec import Component, by_vocabulary
 
 SEES = ("vision_config",)
 ENCODER_DECODERS = ("t5", "mt5", "umt5")
+MADE_AGAIN = "EvollaForProteinText2Text keeps no keys and values of the protein and computes them again for each token"
 
 
 def stated(c: Config) -> None:
@@ -84,7 +85,8 @@ def blip(c: Config) -> Component:
     whole = c.head == "seq2seq_lm"
     pooler = Linear(d_in=text.hidden_size, d_out=text.hidden_size, bias=True, category="head", per="sequence")
     head = {"lm_head": masked_lm_head(text, text.hidden_size)} if whole else {"pooler": pooler}
-    return encoder(text, embeddings(text, text.hidden_size, types=False), block(**parts), head)
+    layers = stack("encoder", Run(text.num_hidden_layers, block(**parts)), causal=whole)
+    return block(**embeddings(text, text.hidden_size, types=False), layers=layers, **head)
 
 
 @family("idefics", towers=(*SEES, "perceiver_config"))
@@ -122,6 +124,7 @@ def evolla(c: Config) -> Component:
     stated(c)
     d, depth, gate = c.hidden_size, c.num_hidden_layers, Param(shape=(1,))
     cross = mha(c, source="cross", out_bias=c.aligner_enable_bias)
+    cross = cross.but(source_tokens=c.resampler_num_latents, cache_note=MADE_AGAIN)
     hidden = d * c.aligner_ffn_mult
     adapter = block(
         attn=cross,
