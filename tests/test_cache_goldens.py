@@ -26,6 +26,7 @@ FAMILIES = sorted(path.stem for path in GOLDENS.glob("*.json"))
 # Where a class holds other things than must be kept, which the report's notes say.
 NO_CACHE = {"openai-gpt"}  # computes everything again for each token
 FULL_WINDOWS = {"gpt_neo"}  # keeps all tokens of local layers too
+UNCACHED_SOURCE = {"evolla"}  # computes the keys and values of the protein again for each token
 # Rooms whose components remember something of past tokens, or say that they do not.
 MIXERS = ("attention", "attention_kinds", "latent_attention", "linear_attention", "recurrent", "rwkv", "sparse")
 ENCODERS_ONLY = {"GroupedAttention"}  # SqueezeBERT's
@@ -62,7 +63,8 @@ def said(model: paramcalc.Model, tokens: int, source: int, *, dtype: str, only: 
     found: Counter[str] = Counter()
     policy = "uniform" if model.family in FULL_WINDOWS else "windowed"
     for one in cache.kept(model, assume(context=tokens, kv_policy=policy)):
-        if one.dtype != "int64":
+        again = model.family in UNCACHED_SOURCE and one.span == "always"
+        if one.dtype != "int64" and not again:
             entries = int(entries_as_held(one, tokens, source=source))
             found[only or one.dtype or dtype] += int(one.elements) * entries * one.copies
     return +found

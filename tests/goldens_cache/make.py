@@ -24,6 +24,7 @@ GOLDENS = HERE.parent / "goldens"
 sys.path.insert(0, str(GOLDENS))
 
 import oracle  # noqa: E402
+import running  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 import yaml  # noqa: E402
@@ -39,7 +40,7 @@ LENGTHS = (5, 23)
 CONFIGS = re.compile(r"(odd|seq2seq|multimodal|anymodal)-[1-5]|causal|decoder")
 """Names of the goldens whose configs are run: classifiers and bare models hold what the main class does."""
 
-LARGEST = 60_000_000
+LARGEST = 2_000_000_000
 """Parameters of a model that is run; a golden of more is too slow on a CPU."""
 
 LONGEST = 600
@@ -55,9 +56,9 @@ HOLDERS = ("cache", "past_key_values", "cache_params", "state", "mems", "past_bu
 """Where the outputs of a model have its cache."""
 
 
-def is_window(key: str, value: Any) -> bool:
-    """Whether a field of a config says how far attention looks back."""
-    return type(value) is int and "layer" not in key and any(part in key for part in WINDOW_KEYS)
+def is_window(key: Any, value: Any) -> bool:
+    """Whether a field of a config says how far attention looks back. Tables have numbers for keys."""
+    return type(value) is int and "layer" not in str(key) and any(part in str(key) for part in WINDOW_KEYS)
 
 
 def windows(fields: Any) -> Iterator[int]:
@@ -100,7 +101,15 @@ def source(model: Any) -> int | None:
     config = model.config
     if hears(model):
         return int(config.max_source_positions)
-    return SOURCE if config.is_encoder_decoder or getattr(config, "add_cross_attention", False) else None
+    if type(model).__name__.startswith("Evolla"):
+        return int(config.resampler_num_latents)
+    crossed = config.is_encoder_decoder or getattr(config, "add_cross_attention", False) or crosses(model)
+    return SOURCE if crossed else None
+
+
+def crosses(model: Any) -> bool:
+    """Whether its layers attend to an image although its config does not say so (IDEFICS, BLIP's decoder)."""
+    return type(model).__name__ in ("IdeficsForVisionText2Text", "BlipTextLMHeadModel", "VisionEncoderDecoderModel")
 
 
 def hears(model: Any) -> bool:
@@ -113,15 +122,29 @@ def inputs(model: Any, tokens: int) -> dict[str, Any]:
     """What the model reads."""
     vocabulary = min(int(getattr(model.config.get_text_config(decoder=True), "vocab_size", 90)), 90)
     ids = 3 + torch.arange(tokens)[None] % max(vocabulary - 3, 1)
-    given: dict[str, Any] = {"input_ids": ids}
+    several = running.streams(model)
+    given: dict[str, Any] = {"input_ids": ids if several is None else ids[..., None].expand(-1, -1, several)}
     if hears(model):
         frames = torch.zeros(1, model.config.num_mel_bins, 2 * model.config.max_source_positions)
         given = {"input_features": frames, "decoder_input_ids": ids}
+    elif type(model).__name__ == "VisionEncoderDecoderModel":
+        given = {"decoder_input_ids": ids}
     elif model.config.is_encoder_decoder:
         given = {"input_ids": 3 + torch.arange(SOURCE)[None] % max(vocabulary - 3, 1), "decoder_input_ids": ids}
     if getattr(model.config, "add_cross_attention", False):
         given["encoder_hidden_states"] = torch.zeros(1, SOURCE, model.config.hidden_size)
-    return {key: value.to(model.dtype) if value.is_floating_point() else value for key, value in given.items()}
+    if type(model).__name__ == "BlipTextLMHeadModel":
+        given["encoder_hidden_states"] = torch.zeros(1, SOURCE, model.config.encoder_hidden_size)
+        given["is_decoder"] = True
+    given |= running.seen(model, batch=1, tokens=tokens, source=SOURCE)
+    return {key: in_dtype(value, model.dtype) for key, value in given.items()}
+
+
+def in_dtype(value: Any, dtype: torch.dtype) -> Any:
+    """Floats in the model's dtype, whatever else as it is."""
+    if isinstance(value, transformers.modeling_outputs.BaseModelOutput):
+        return type(value)(value.last_hidden_state.to(dtype))
+    return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
 def stateful(model: Any) -> bool:
@@ -129,10 +152,27 @@ def stateful(model: Any) -> bool:
     return any(hasattr(module, "conv1d_state") for module in model.modules())
 
 
-def read(model: Any, tokens: int) -> Iterator[tuple[str, torch.Tensor]]:
-    """Read so many tokens and yield all that the model holds then, under the names of the attributes."""
+def wants_cache(model: Any) -> bool:
+    """Whether its class takes a cache and never makes one itself (Granite 4 Vision): `generate` hands it over."""
+    forward = type(model).forward
+    return "cache" in inspect.signature(forward).parameters and "DynamicCache" not in inspect.getsource(forward)
+
+
+def read(model: Any, tokens: int) -> list[tuple[str, torch.Tensor]]:
+    """Read so many tokens: all that the model holds then, under the names of the attributes."""
+    made = {} if not stateful(model) else new_cache(model)
+    found = list(read_into(model, tokens, made))
+    return found or (list(read_into(model, tokens, new_cache(model))) if wants_cache(model) else [])
+
+
+def new_cache(model: Any) -> dict[str, Any]:
+    """An empty cache, as an argument."""
+    return {"cache": transformers.DynamicCache(config=model.config)}
+
+
+def read_into(model: Any, tokens: int, given: dict[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    """The same, into what is given."""
     seen: set[int] = set()
-    given = {"cache": transformers.DynamicCache(config=model.config)} if stateful(model) else {}
     asked = {} if type(model).__name__.startswith("Switch") else {"use_cache": True}  # whose encoder is asked too
     with torch.no_grad():
         output = model(**inputs(model, tokens), **asked, **given)
@@ -152,17 +192,6 @@ def held(model: Any, tokens: int) -> list[list[Any]]:
     return [[name, dtype, list(shape), count] for (name, dtype, shape), count in found.items()]
 
 
-def build(fields: dict[str, Any], dtype: torch.dtype) -> Any:
-    """The model with random weights on the CPU."""
-    cls = getattr(transformers, oracle.class_name(fields))
-    config = oracle.config_from(fields)
-    if cls.config_class is config.sub_configs.get("text_config"):
-        config = config.get_text_config()
-    torch.manual_seed(0)
-    config._attn_implementation = "eager"
-    return cls._from_config(config, dtype=dtype, attn_implementation="eager").eval()
-
-
 def attempt(work: Callable[[], T]) -> tuple[T | None, str]:
     """What it gives, or why it failed: many small models build and cannot run."""
     try:
@@ -175,7 +204,7 @@ def measure(fields: dict[str, Any]) -> dict[str, Any]:
     """What one model holds at each length; `refused` where it cannot be run, with the reason."""
     reasons = []
     for dtype in (torch.bfloat16, torch.float32):
-        model, reason = attempt(partial(build, fields, dtype))
+        model, reason = attempt(partial(running.built, fields, dtype))
         if model is None:
             return {"refused": reason}
         runs = []
@@ -198,7 +227,7 @@ def measure(fields: dict[str, Any]) -> dict[str, Any]:
 def extra(name: str) -> list[dict[str, Any]]:
     """Further configs of a family."""
     configs: dict[str, Any] = yaml.safe_load((HERE / "extra.yaml").read_text(encoding="utf-8"))
-    return [{"model_type": name, **fields} for fields in configs.get(name, ())]
+    return [{"model_type": name, **fields} for fields in configs.get(name, ())] + running.configs(name)
 
 
 def narrowed(fields: dict[str, Any], full: dict[str, Any]) -> dict[str, Any]:
@@ -253,6 +282,7 @@ def text(records: dict[str, Any]) -> str:
 def main() -> int:
     """Write the goldens of the families named."""
     torch.set_num_threads(1)
+    running.draw_little()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("families", nargs="*")
     parser.add_argument("--all", action="store_true")

@@ -26,8 +26,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 warnings.filterwarnings("ignore")
 
 import oracle  # noqa: E402
+import running  # noqa: E402
 import torch  # noqa: E402
-import transformers  # noqa: E402
 import yaml  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
@@ -38,11 +38,18 @@ LONG = (1, 71, 71)
 """A third size for recurrent mixers, which work in chunks of 64 or more tokens."""
 
 CONFIGS = ("odd-1", "odd-2", "odd-3", "odd-4")
-LARGEST = 60_000_000
+LARGEST = 2_000_000_000
 """Parameters of the largest model that is built."""
 
 ROTARY = re.compile(r"rotary|(^|_)rope|^pos_emb$")
 """Names of modules that make tables of angles: a product by position, which is no work on the tokens."""
+
+TOWERS = {
+    "EvollaForProteinText2Text": ("protein_encoder",),
+    "Gemma3nForConditionalGeneration": ("embed_vision", "embed_audio"),
+    "VisionEncoderDecoderModel": ("enc_to_dec_proj",),
+}
+"""Names of the towers and projectors that run although there are tokens of text alone, by class."""
 
 ALL_EXPERTS = {"Llama4TextExperts": ("num_experts", "num_experts_per_tok")}
 """Classes that run every expert on every token, for want of a kernel; only the share that the router chose is kept."""
@@ -50,16 +57,11 @@ ALL_EXPERTS = {"Llama4TextExperts": ("num_experts", "num_experts_per_tok")}
 
 def real(fields: dict[str, Any]) -> Any:
     """The model on the CPU, with eager attention and experts that are run one by one."""
-    cls = getattr(transformers, oracle.class_name(fields))
-    config = oracle.config_from(fields)
-    if cls.config_class is config.sub_configs.get("text_config"):
-        config = config.get_text_config()
-    torch.manual_seed(0)
-    model = cls._from_config(config, dtype=torch.float32, attn_implementation="eager")
+    model = running.built(fields, torch.float32)
     for module in model.modules():
         if hasattr(module, "config") and hasattr(module.config, "_experts_implementation"):
             module.config._experts_implementation = "eager"
-    return model.requires_grad_(False).eval()  # the counter tracks modules by their gradients, where there are any
+    return model.requires_grad_(False)  # the counter tracks modules by their gradients, where there are any
 
 
 def smallest_vocabulary(config: Any) -> int:
@@ -74,8 +76,11 @@ def inputs(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
     known, config = inspect.signature(model.forward).parameters, model.config
     vocabulary = smallest_vocabulary(config)
 
+    several = running.streams(model)
+
     def drawn(count: int) -> torch.Tensor:
-        return torch.randint(min(3, vocabulary - 1), vocabulary, (batch, count))
+        shape = (batch, count) if several is None else (batch, count, several)
+        return torch.randint(min(3, vocabulary - 1), vocabulary, shape)
 
     def states(width: int) -> torch.Tensor:
         return torch.randn(batch, source, width)
@@ -84,11 +89,15 @@ def inputs(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
     if "input_features" in known and hasattr(config, "max_source_positions"):  # two frames for each position
         frames = torch.randn(batch, config.num_mel_bins, 2 * config.max_source_positions)
         return {"input_features": frames, "decoder_input_ids": drawn(tokens), **extra}
+    extra |= running.seen(model, batch=batch, tokens=tokens, source=source)
+    if type(model).__name__ == "VisionEncoderDecoderModel":
+        return {"decoder_input_ids": drawn(tokens), **extra}
     if "decoder_input_ids" in known and config.is_encoder_decoder:
         return {"input_ids": drawn(source), "decoder_input_ids": drawn(tokens), **extra}
     crossed = re.search(r"cross_?att|encoder_attn", repr(model), re.IGNORECASE)
     if "encoder_hidden_states" in known and crossed and hasattr(config, "hidden_size"):
-        width = getattr(config, "cross_attention_hidden_size", None) or config.hidden_size
+        widths = (getattr(config, key, None) for key in ("cross_attention_hidden_size", "encoder_hidden_size"))
+        width = next(filter(None, widths), config.hidden_size)
         extra["encoder_hidden_states"] = states(width)
     if "cross_attention_states" in known and hasattr(config.get_text_config(), "hidden_size"):
         extra["cross_attention_states"] = states(config.get_text_config().hidden_size)
@@ -113,7 +122,8 @@ def left_out(model: Any, counts: dict[str, Any]) -> Iterator[tuple[str, Fraction
     found: list[str] = []
     for name in sorted(counts):
         inside = any(name.startswith(f"{outer}.") for outer in found)
-        if name != root and ROTARY.search(name.rpartition(".")[2]) and not inside:
+        last = name.rpartition(".")[2]
+        if name != root and (ROTARY.search(last) or last in TOWERS.get(root, ())) and not inside:
             found.append(name)
             yield name, Fraction(1)
     for name, module in model.named_modules():
@@ -129,6 +139,7 @@ def measured(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]
     counts = counted(model, batch, tokens, source)
     if "input_features" in inspect.signature(model.forward).parameters:
         source = getattr(model.config, "max_source_positions", source)
+    source = getattr(model.config, "resampler_num_latents", source)
     found: Counter[str] = Counter(counts["Global"])
     for name, share in left_out(model, counts):
         for op, number in counts.get(name, {}).items():
@@ -144,7 +155,8 @@ def configs(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         if path.exists():
             golden = json.loads(path.read_text(), object_hook=decoded)
             yield case, golden["config"] if golden["total"] <= LARGEST else {}
-    for number, config in enumerate(yaml.safe_load((HERE / "configs.yaml").read_text()).get(name, []), start=1):
+    own = yaml.safe_load((HERE / "configs.yaml").read_text()).get(name, [])
+    for number, config in enumerate([*own, *running.configs(name)], start=1):
         yield f"runs-{number}", {"model_type": name, **config}
 
 
@@ -193,6 +205,7 @@ def main() -> None:
     parser.add_argument("--all", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)
+    running.draw_little()
     names = sorted(path.parent.name for path in COUNTS.glob("*/odd-1.json")) if args.all else args.names
     for name in names:
         found, failed = cases(name)
