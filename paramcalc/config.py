@@ -36,17 +36,48 @@ class Config:
     ) -> None:
         self.fields = fields  # as they stand in the file, overrides applied
         self._reading = reading
+        self._spellings: dict[str, tuple[str, ...]] = {}
         self.path = path
         self._read: set[str] = set()
         self._sections: dict[str, Config] = {}
         self.family = family
-        self.root = root or self  # the view of the whole file: labels and ties are stated there
+        self._root = root
         self.text_only = text_only  # of the whole file: only its language model is asked for
         self.origin = origin
         self.architecture = architecture
         self.head = head
         self.doubts: list[str] = []  # reasons why the count may not be exact
         self.notes: list[str] = []  # worth saying, though the count stands
+
+    @property
+    def root(self) -> Config:
+        """The view of the whole file: labels and ties are stated there."""
+        return self._root or self
+
+    def of(self, fields: Fields) -> Config:
+        """The same view of other fields; a field that both have with the same value is not checked again.
+
+        Its doubts and notes are only of what it checks itself.
+        """
+        other = Config(
+            fields,
+            self._reading,
+            family=self.family,
+            origin=self.origin,
+            architecture=self.architecture,
+            head=self.head,
+            path=self.path,
+            root=self._root,
+            text_only=self.text_only,
+        )
+        other._spellings = self._spellings
+        before = self.fields
+        changed = {key for key in before if key not in fields}
+        changed.update([key for key, value in fields.items() if key not in before or before[key] is not value])
+        for name in self.__dict__.keys() - other.__dict__.keys():
+            if changed.isdisjoint(self._keys(name)):
+                other.__dict__[name] = self.__dict__[name]
+        return other
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -82,11 +113,14 @@ class Config:
             return own
         return next((alias for alias in aliases if alias in self.fields), own)
 
-    def _keys(self, name: str) -> list[str]:
+    def _keys(self, name: str) -> tuple[str, ...]:
         """The family's own key for a field, then the other names its class accepts for it."""
-        names = self._reading.names
-        own = names.get(name, name)
-        return [own, *(alias for alias, target in names.items() if target == own)] if names else [own]
+        found = self._spellings.get(name)
+        if found is None:
+            names = self._reading.names
+            own = names.get(name, name)
+            found = self._spellings[name] = (own, *(alias for alias, target in names.items() if target == own))
+        return found
 
     def says(self, name: str) -> bool:
         """Whether the file mentions the field at all, be it with null."""
@@ -162,11 +196,11 @@ class Config:
         """
         values = self.listed(name) if any_length else self.per_layer(name)
         known = list(allowed)  # in a set or mapping, an entry that cannot be hashed would be a crash
-        for value in values or ():
-            if value not in known:
-                raise self.error(
-                    name, f"has the unknown word {shown(value)}", hint="known: " + ", ".join(sorted(allowed))
-                )
+        if values is not None and not all(map(known.__contains__, values)):
+            strange = next(value for value in values if value not in known)
+            raise self.error(
+                name, f"has the unknown word {shown(strange)}", hint="known: " + ", ".join(sorted(allowed))
+            )
         return values
 
     def per_layer(self, name: str) -> list[Any] | None:

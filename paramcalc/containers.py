@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from operator import is_
 from typing import Literal, NamedTuple
 
 from paramcalc.dims import Size
@@ -113,6 +114,11 @@ class Stack(Component):
             yield Part(str(start) if run.repeat == 1 else f"{start}-{last}", run.layer, run.repeat, run.repeat)
             start = last + 1
 
+    def distinct_runs(self) -> list[tuple[Run, int]]:
+        """Each run once, and how many there are of it: few, however deep the stack is."""
+        runs = {id(run): run for run in self.runs}
+        return [(runs[name], times) for name, times in Counter(map(id, self.runs)).items()]
+
     def kinds(self) -> Iterator[tuple[list[str], Component, int]]:
         """(numbers of its runs, layer, how many in all) for each distinct layer, however the layers alternate."""
         found: dict[int, tuple[list[str], Component, int]] = {}
@@ -201,17 +207,27 @@ def stack(role: str, layers: Layers, *, causal: bool | None = None) -> Stack:
     """
     given = [layers] if isinstance(layers, Run) else list(layers)
     distinct: list[Component] = []
-    same: dict[int, Component] = {}  # by identity: among a hundred layers of two kinds, only two are compared
-    runs: list[Run] = []
-    for item in given:
+    alike: dict[int, Run] = {}  # by identity: among a hundred layers of two kinds, only two are compared
+    for name, item in {id(item): item for item in given}.items():
         run = item if isinstance(item, Run) else Run(1, item)
-        layer = same.get(id(run.layer))
+        layer = next((one for one in distinct if one == run.layer), None)
         if layer is None:
-            layer = same[id(run.layer)] = next((one for one in distinct if one == run.layer), run.layer)
-            distinct.append(layer)
-        last = runs[-1] if runs else None
-        if last is not None and last.layer is layer and last[2:] == run[2:]:
-            runs[-1] = Run(last.repeat + run.repeat, *last[1:])
-        elif run.repeat:
-            runs.append(Run(run.repeat, layer, *run[2:]))
+            distinct.append(run.layer)
+        alike[name] = run if layer is None else run._replace(layer=layer)
+    runs = joined([alike[id(item)] for item in given])
     return Stack(role=role, runs=tuple(runs), causal=role == "decoder" if causal is None else causal)
+
+
+def joined(runs: list[Run]) -> list[Run]:
+    """The runs that are not empty, neighbours of the same layer made one."""
+    layers = [run.layer for run in runs]
+    if all(run.repeat for run in {id(run): run for run in runs}.values()) and not any(map(is_, layers, layers[1:])):
+        return runs
+    found: list[Run] = []
+    for run in runs:
+        last = found[-1] if found else None
+        if last is not None and last.layer is run.layer and last[2:] == run[2:]:
+            found[-1] = Run(last.repeat + run.repeat, *last[1:])
+        elif run.repeat:
+            found.append(run)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -29,15 +29,17 @@ class Frozen:
     """
 
     fields: ClassVar[Mapping[str, Any]] = {}  # name: default, or REQUIRED
+    required: ClassVar[Set[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("__annotations__", {})  # noqa: RUF063  (only the names are wanted, not the types)
         cls.fields = {**cls.fields, **{name: cls.__dict__.get(name, REQUIRED) for name in own}}
+        cls.required = frozenset(name for name, default in cls.fields.items() if default is REQUIRED)
 
     def __init__(self, **values: Any) -> None:
         given = {**self.fields, **values}
-        if len(given) != len(self.fields) or REQUIRED in given.values():
+        if len(given) != len(self.fields) or not self.required <= values.keys():
             wrong = [name for name in given if name not in self.fields or given[name] is REQUIRED]
             raise TypeError(f"{type(self).__name__}: unknown or missing fields: {', '.join(wrong)}")
         self.__dict__.update(given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from paramcalc.frozen import Frozen
@@ -10,6 +10,9 @@ from paramcalc.spec import Component
 
 if TYPE_CHECKING:
     from paramcalc.config_reading import Stated
+
+
+Builder = Callable[[Mapping[str, Any]], Component]
 
 
 class FieldValue(NamedTuple):
@@ -30,6 +33,9 @@ class Variants(Protocol):
 
     def tree(self, overrides: Mapping[str, Any]) -> Component:
         """The component tree. Raises ConfigError where there is no such model."""
+
+    def builder(self) -> Builder:
+        """The same for many models: what they have in common is read once."""
 
     def of(self, fields: Mapping[str, Any]) -> Component:
         """The tree of other fields, read as the same family and class. Raises ConfigError where there is none."""

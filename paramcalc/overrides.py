@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from paramcalc.config_keys import known_keys
 from paramcalc.config_reading import SAME_IN_ALL, Reading
@@ -15,6 +15,14 @@ def known_fields(reading: Reading) -> set[str]:
     """Every key that may stand in a config of this family: what it reads, and what is known to change no shape."""
     harmless, when_off, _ = known_keys()
     return {*reading.defaults, *reading.names.values(), *reading.unused, *harmless, *when_off}
+
+
+class Place(NamedTuple):
+    """Where a field stands in a config: the sections around it, its key, and other keys that say the same."""
+
+    path: tuple[str, ...]
+    key: str
+    others: tuple[str, ...] = ()
 
 
 def overridden(
@@ -31,27 +39,51 @@ def overridden(
     """
     result = dict(fields)
     for name, value in overrides.items():
-        *path, last = name.split(".")
-        place = result
-        for step in path:
-            if place.get(step) is None and step in known():
-                place[step] = {}
-            if not isinstance(place.get(step), dict):
-                whole = f"`paramcalc families {family}` lists the fields it reads"
-                if step in known():
-                    whole = f"replace the whole of it: --set '{step}={{\"{last}\": ...}}'"
-                raise ConfigError(f"--set {name}: {step} is not a section of {origin}", whole)
-            place[step] = dict(place[step])
-            place = place[step]
-        key, *others = _spellings(last, SAME_IN_ALL if path else names, place)
-        if key not in place and ".".join([*path, key]) not in known():
-            raise ConfigError(
-                f"--set {name}: no such field in {origin}", _meant(name, {*known(), *place, *names}, family)
-            )
-        for other in others:
-            place.pop(other, None)  # what an override says, holds, under whatever name the file has it
-        place[key] = value
+        result = filled(result, [place(result, name, names, known, family, origin)], [value])
     return result
+
+
+def filled(fields: Mapping[str, Any], places: Iterable[Place], values: Iterable[Any]) -> dict[str, Any]:
+    """The fields with a value in each of the places; sections that change are copied."""
+    result = dict(fields)
+    for (path, key, others), value in zip(places, values, strict=True):
+        section = result
+        for step in path:
+            section[step] = dict(section.get(step) or {})
+            section = section[step]
+        for other in others:
+            section.pop(other, None)  # what an override says, holds, under whatever name the file has it
+        section[key] = value
+    return result
+
+
+def place(
+    fields: Mapping[str, Any],
+    name: str,
+    names: Mapping[str, str],
+    known: Callable[[], Collection[str]],
+    family: str,
+    origin: str,
+) -> Place:
+    """Where a field belongs that is given under some name. Raises ConfigError as `overridden` does."""
+    *path, last = name.split(".")
+    section: Mapping[str, Any] = fields
+    for step in path:
+        inner = section.get(step)
+        if inner is None and step in known():
+            inner = {}
+        if not isinstance(inner, dict):
+            whole = f"`paramcalc families {family}` lists the fields it reads"
+            if step in known():
+                whole = f"replace the whole of it: --set '{step}={{\"{last}\": ...}}'"
+            raise ConfigError(f"--set {name}: {step} is not a section of {origin}", whole)
+        section = inner
+    key, *others = _spellings(last, SAME_IN_ALL if path else names, section)
+    if key not in section and ".".join([*path, key]) not in known():
+        raise ConfigError(
+            f"--set {name}: no such field in {origin}", _meant(name, {*known(), *section, *names}, family)
+        )
+    return Place(tuple(path), key, tuple(others))
 
 
 def _meant(name: str, choices: set[str], family: str) -> str:

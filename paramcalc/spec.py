@@ -134,8 +134,8 @@ class Component(Frozen):
 
     def children(self) -> Iterator[Part]:
         """The children with their multiplicity; only containers that repeat something override this."""
-        for name, component in self.parts().items():
-            yield Part(name, component)
+        parts = self.parts()
+        return map(Part, parts, parts.values())
 
     def distinct(self) -> Iterator[Part]:
         """The children, those that are equal together: what is folded; only a stack has fewer of these."""

@@ -11,8 +11,8 @@ from paramcalc.config_reading import Stated
 from paramcalc.containers import Block
 from paramcalc.errors import ConfigError
 from paramcalc.families.registry import Family
-from paramcalc.model import FieldValue
-from paramcalc.overrides import known_fields, other_names, overridden
+from paramcalc.model import Builder, FieldValue
+from paramcalc.overrides import Place, filled, known_fields, other_names, overridden, place
 from paramcalc.spec import Component
 
 if TYPE_CHECKING:
@@ -55,6 +55,10 @@ class Described(NamedTuple):
         from paramcalc.families import own
 
         return own.tree(self.changed(overrides), self.origin)
+
+    def builder(self) -> Builder:
+        """The same for many models; they have nothing in common that could be read once."""
+        return self.tree
 
     def of(self, fields: Mapping[str, Any]) -> Component:
         """The component tree of other fields. Raises ConfigError where there is no such model."""
@@ -115,6 +119,28 @@ class Configured(NamedTuple):
     def tree(self, overrides: Mapping[str, Any]) -> Component:
         """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
         return self.built(self.view(overrides))
+
+    def builder(self) -> Builder:
+        """The same for many models: what their fields have in common is found and checked once."""
+        base = self.view({})
+        self.built(base)  # so that it has read its fields
+        known: dict[tuple[str, ...], list[Place]] = {}
+
+        def tree(overrides: Mapping[str, Any]) -> Component:
+            if any(isinstance(value, Mapping) for value in overrides.values()):
+                return self.tree(overrides)  # a section of its own, in which other overrides may have their place
+            names = tuple(overrides)
+            if names not in known:
+                known[names] = [self.place(name) for name in names]
+            return self.built(base.of(filled(self.fields, known[names], overrides.values())))
+
+        return tree
+
+    def place(self, name: str) -> Place:
+        """Where a field belongs. Raises ConfigError for a field that neither file nor family knows."""
+        reading = self.family.reading
+        known = partial(known_fields, reading)
+        return place(self.fields, name, other_names(reading), known, self.family.name, self.origin)
 
     def of(self, fields: Mapping[str, Any]) -> Component:
         """The component tree of other fields. Raises ConfigError where there is no such model."""

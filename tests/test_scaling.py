@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import paramcalc
+from paramcalc.errors import ConfigError
 from paramcalc.model import FieldValue
 from paramcalc.scaling.ladders import LADDERS
 from paramcalc.scaling.rules import ImpossibleError, Rules, continued, deepened, rules, widened
+from paramcalc.scaling.search import turning
 from tests.conftest import Run
 
 TUTORIAL = "tutorial-110m"
@@ -148,6 +150,46 @@ def test_points_have_the_figures_of_count_memory_and_flops() -> None:
     assert row.flops.forward_per_token == paramcalc.flops(model, tokens=1, context=4096).forward.total
     assert row.latency is not None
     assert row.latency.estimate
+
+
+@pytest.mark.parametrize(
+    ("config", "changes"),
+    [
+        ("llama3-8b", [{"hidden_size": 2048}, {"hidden_size": 512, "num_hidden_layers": 3}, {"vocab_size": 999}]),
+        ({"model_type": "gpt2", "n_embd": 96}, [{"n_embd": 768}, {"hidden_size": 192}, {"num_hidden_layers": 2}]),
+        ("gpt-oss-20b", [{"num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"]}]),
+        (
+            {"model_type": "gemma3", "text_config": {"hidden_size": 512}},
+            [
+                {"text_config.hidden_size": 768},
+                {"text_config": {"hidden_size": 256}},
+                {"text_config": {"hidden_size": 256}, "text_config.hidden_size": 1024},
+            ],
+        ),
+    ],
+)
+def test_a_point_is_the_model_that_a_file_with_its_fields_describes(config: Any, changes: list[Any]) -> None:
+    """What a sweep reads once of all its points is the same as what `load` reads of one."""
+    base = paramcalc.load(config)
+    build = base.variants.builder()
+    for some in [*changes, *reversed(changes), {}]:
+        alone = paramcalc.load(base.variants.changed_fields(some))
+        assert build(some).key() == alone.tree.key()
+
+
+def test_a_point_without_a_model_leaves_the_next_ones_as_they_are() -> None:
+    build = paramcalc.load("llama3-8b").variants.builder()
+    good = build({"hidden_size": 1024}).key()
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="hidden_size must be at least 1"):
+            build({"hidden_size": 0})
+        assert build({"hidden_size": 1024}).key() == good
+
+
+@pytest.mark.parametrize("near", [0, 1, 5, 99, 100, 101, 4000])
+def test_the_turn_is_found_from_wherever_the_search_begins(near: int) -> None:
+    assert turning(lambda count: count <= 100, near) == 100
+    assert turning(lambda count: count < 0, near) == 0
 
 
 def test_a_step_reads_the_weights_that_its_tokens_use_and_the_caches() -> None:

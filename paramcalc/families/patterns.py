@@ -17,7 +17,8 @@ def kinds(c: Config, default: list[str]) -> list[str]:
 
 def every(period: int, word: str, *, otherwise: str, layers: int) -> list[str]:
     """`word` on each period-th layer (the last of each group), `otherwise` on the others."""
-    return [word if (i + 1) % period == 0 else otherwise for i in range(layers)]
+    group = [otherwise] * (period - 1) + [word]
+    return (group * (layers // period + 1))[:layers]
 
 
 def full_every(c: Config, period: int) -> list[str]:

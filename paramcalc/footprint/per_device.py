@@ -54,7 +54,7 @@ def planned(model: Model, assumed: Assumptions) -> Plan:
     dealt = shares(assumed)
     held = []
     for tree, first, layers in stages(model.tree, assumed.pipeline_parallel):
-        part = model.but(tree=tree)
+        part = model if tree is model.tree else model.but(tree=tree)
         kept, work = tuple(_on_device(cache.kept(part, assumed), dealt)), working.shape(part, dealt)
         held.append(Held(part, first, layers, sharding(part, assumed, dealt, whole=model), kept, work))
     return Plan(devices(assumed), tuple(held))

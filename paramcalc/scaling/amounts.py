@@ -7,7 +7,8 @@ makes a point cost the same at any depth.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from operator import add
 from typing import Any, NamedTuple
 
 from paramcalc.compute.flops import operations, text_part
@@ -34,37 +35,61 @@ class Amounts(NamedTuple):
     kept: int = 0  # of the whole batch
     state: int = 0
     depth: int = 0  # layers that one token passes
+    tied_heads: int = 0  # that are another matrix
 
 
 class Unit(NamedTuple):
-    """A part that is counted as one, or one layer in a stack of its own, and how many there are."""
+    """A part that is counted as one, or one layer of a stack, and how many there are."""
 
-    component: Component
+    part: Component
     times: int
     outer: Category | None  # of what it lies in
     speaks: bool  # whether it belongs to the language model, which tokens run through
+    layer: Run | None = None  # of the part, which is a stack: one of its layers, once
+    causal: bool = False  # whether that sees one token after the other
+
+    def key(self) -> Hashable:
+        """What stands for it in a dict: units with equal keys have equal amounts."""
+        if self.layer is None:
+            return self.outer, self.speaks, self.part.key()
+        stack: Any = self.part
+        layer, passes, kept = self.layer[1:]
+        return self.outer, self.speaks, stack.role, stack.category, self.causal, layer.key(), passes, kept
+
+    def component(self) -> Component:
+        """The part, or the layer in a stack of its own."""
+        return self.part if self.layer is None else self.part.but(runs=(self.layer,), first=0)
 
 
-def units(
-    component: Component, outer: Category | None, *, text: Component, speaks: bool, copies: int
-) -> Iterator[Unit]:
-    """The parts of a model that is there so many times, down to those that hold no stack of layers."""
+def units(tree: Component) -> list[Unit]:
+    """The parts of a model, down to those that hold no stack of layers, and the layers of the stacks."""
+    return _units(tree, None, 1, text=text_part(tree), speaks=False)
+
+
+def _units(component: Component, outer: Category | None, times: int, *, text: Component, speaks: bool) -> list[Unit]:
     speaks = speaks or component is text
     if isinstance(component, Stack):
-        times: dict[tuple[int, int, int | None], int] = defaultdict(int)
-        layers: dict[int, Component] = {}
-        for run in component.runs:
-            times[id(run.layer), run.passes, run.kept] += int(run.repeat)
-            layers[id(run.layer)] = run.layer
-        for (layer, passes, kept), repeat in times.items():
-            alone = component.but(runs=(Run(1, layers[layer], passes, kept),), first=0)
-            yield Unit(alone, copies * repeat, outer, speaks)
-    elif next(component.stacks(), None) is None:
-        yield Unit(component, copies, outer, speaks)
-    else:
-        inner = claimed(outer, component.category)
-        for part in component.children():
-            yield from units(part.component, inner, text=text, speaks=speaks, copies=copies * int(part.copies))
+        return list(_layers(component, outer, times, speaks=speaks))
+    inner, found = claimed(outer, component.category), []
+    for part in component.children():
+        found += _units(part.component, inner, times * int(part.copies), text=text, speaks=speaks)
+    if any(unit.layer is not None for unit in found):
+        return found
+    return [Unit(component, times, outer, speaks)]
+
+
+def _layers(stack: Stack, outer: Category | None, times: int, *, speaks: bool) -> Iterator[Unit]:
+    many: dict[Hashable, int] = defaultdict(int)
+    layers: dict[Hashable, Run] = {}
+    for run, repeated in stack.distinct_runs():
+        kind: Hashable = (id(run.layer), *run[2:])
+        many[kind] += int(run.repeat) * repeated
+        layers[kind] = run
+    for kind, run in layers.items():
+        yield Unit(stack, times * many[kind], outer, speaks, run._replace(repeat=1), stack.causal)
+
+
+EMPTY: Sequence[int] = Amounts()
 
 
 class Adder:
@@ -75,24 +100,23 @@ class Adder:
         self.decoding = setting(tokens=1, context=assumed.context)
         self.whole = setting(tokens=assumed.context, causal=True)
         self.encoding = setting(tokens=assumed.context, source=assumed.context)
-        self.known: dict[Any, Amounts] = {}
+        self.known: Mapping[bool, dict[Hashable, Amounts]] = {True: {}, False: {}}  # of models that generate, and not
 
-    def amounts(self, tree: Component) -> Amounts:
-        """Those of a whole model."""
-        text, sums = text_part(tree), list(Amounts())
-        generates = any(stack.causal for stack in text.stacks())
-        for unit in units(tree, None, text=text, speaks=False, copies=1):
-            key = (unit.component.key(), unit.outer, unit.speaks, generates)
-            found = self.known.get(key)
-            if found is None:
-                found = self.known[key] = self.measured(unit, generates=generates)
-            times = unit.times
-            sums = [so_far + times * its for so_far, its in zip(sums, found, strict=True)]
+    def amounts(self, found: Iterable[tuple[Hashable, Unit]]) -> Amounts:
+        """Those of all units of a model, each with its key."""
+        found = list(found)
+        generates, sums = any(unit.causal and unit.speaks for _, unit in found), EMPTY
+        known = self.known[generates]
+        for key, unit in found:
+            its = known.get(key)
+            if its is None:
+                its = known[key] = self.measured(unit, generates=generates)
+            sums = list(map(add, sums, its if unit.times == 1 else map(unit.times.__mul__, its)))
         return Amounts(*sums)
 
     def measured(self, unit: Unit, *, generates: bool) -> Amounts:
         """Those of one part."""
-        part = unit.component
+        part = unit.component()
         own = [tally for tally in part.tallies(unit.outer) if tally.role == "parameter"]
         found = Amounts(
             total=sum(tally.total for tally in own),
@@ -101,6 +125,7 @@ class Adder:
             head=sum(tally.total for tally in own if tally.category == "head"),
             routed=sum(tally.total for tally in own if tally.active != tally.total),
             buffers=sum(tally.total for tally in part.tallies(unit.outer) if tally.role == "buffer"),
+            tied_heads=sum(tie.category == "head" for tie in part.all_ties(outer=unit.outer)),
         )
         if not unit.speaks:
             return found

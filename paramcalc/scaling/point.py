@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from operator import mul
+from typing import TYPE_CHECKING, Any
 
 from paramcalc.compute.flops import text_part
 from paramcalc.containers import Block, Run
@@ -17,7 +19,7 @@ from paramcalc.footprint.gguf import is_gguf
 from paramcalc.frozen import Frozen
 from paramcalc.model import Model
 from paramcalc.scaling import latency
-from paramcalc.scaling.amounts import Adder, Amounts
+from paramcalc.scaling.amounts import Adder, Amounts, Unit, units
 from paramcalc.spec import Component
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from paramcalc.scaling.rules import Rules
 
 TRAINING = 3  # forward, and twice as much backward
+OUTSIDE = -1  # what is in no layer, among the numbers of layers
 CHINCHILLA = 20  # tokens for each parameter (Hoffmann et al. 2022, 2203.15556, table 3)
 
 
@@ -56,7 +59,8 @@ class Bench:
         self.adder = Adder(base, question.assumed)
         self.size = element_bytes(base, question.assumed)
         self.by_layers = weights.told_by_layers(base, question.assumed)
-        self.known: dict[Any, list[tuple[int, tuple[range, ...]]]] = {}
+        self.build = base.variants.builder()
+        self.known: dict[Hashable, list[int] | None] = {}
         self.decodes = any(stack.causal for stack in text_part(base.tree).stacks())
 
     def warnings(self) -> list[str]:
@@ -65,22 +69,26 @@ class Bench:
 
     def model(self, changes: Mapping[str, Any]) -> Model:
         """The base with other values in some fields. Raises ParamcalcError where there is no such model."""
-        return self.base.but(tree=self.base.variants.tree(changes))
+        return self.base.but(tree=self.build(changes))
 
     def point(self, changes: Mapping[str, Any]) -> Figures:
         """Its figures, or why there is no such model."""
         try:
-            tree = self.base.variants.tree(changes)
-            return {"valid": True, "problem": None, "fields": dict(changes), **self.figures(tree)}
+            return self.row(changes, self.model(changes))
         except ParamcalcError as error:
             return {"valid": False, "problem": error.message, "fields": dict(changes)}
 
-    def figures(self, tree: Component) -> Figures:
+    def row(self, changes: Mapping[str, Any], model: Model) -> Figures:
+        """The figures of the model with these changes."""
+        return {"valid": True, "problem": None, "fields": dict(changes), **self.figures(model)}
+
+    def figures(self, model: Model) -> Figures:
         """The figures of a model under the same names as `count` and `memory` have."""
-        sums = self.adder.amounts(tree)
+        found = [(unit.key(), unit) for unit in units(model.tree)]
+        sums = self.adder.amounts(found)
         length, tokens = self.question.assumed.context, self.question.training_tokens or CHINCHILLA * sums.active
         forward = sums.forward if self.decodes else sums.forward // length
-        stored = self.weight_bytes(tree, sums)
+        stored = self.weight_bytes(model, found, sums)
         return {
             "parameters": {
                 "total": sums.total,
@@ -98,36 +106,49 @@ class Bench:
                 "training_tokens": tokens,
             },
             "depth": sums.depth,
-            "latency": self.latency(tree, sums, stored=stored, forward=forward),
+            "latency": self.latency(sums, stored=stored, forward=forward),
         }
 
-    def weight_bytes(self, tree: Component, sums: Amounts) -> int:
+    def weight_bytes(self, model: Model, found: Sequence[tuple[Hashable, Unit]], sums: Amounts) -> int:
         """Bytes of the weights in the format that is assumed: what `memory` says."""
         if self.size is not None and not sums.buffers:
             return self.size * sums.total
-        short = None if self.by_layers else shortened(tree)
-        if short is None:
-            return sum(one.bytes for one in self.stored(tree))
-        key = short.tree.key()
+        key = tuple(model.tree.parts()), *[key for key, _ in found]
         if key not in self.known:
-            self.known[key] = [(one.bytes, one.weight.layers) for one in self.stored(short.tree)]
-        return sum(size * (short.repeats[layers[0].start] if layers else 1) for size, layers in self.known[key])
+            self.known[key] = None if self.by_layers else self.bytes_by_layer(model)
+        sizes = self.known[key]
+        if sizes is None:
+            return sum(one.bytes for one in self.stored(model))
+        times: dict[int, int] = defaultdict(int)  # of each kind of layer, in the order in which they come
+        for _, unit in found:
+            if unit.layer is not None:
+                times[id(unit.layer.layer)] += unit.times
+        return sum(map(mul, sizes, (1, *times.values())))
 
-    def stored(self, tree: Component) -> tuple[weights.Stored, ...]:
+    def bytes_by_layer(self, model: Model) -> list[int] | None:
+        """What lies outside of layers takes, and one layer of each kind; None where that does not add up to all."""
+        short = one_of_each_layer(model.tree)
+        if short is None:
+            return None
+        sizes: dict[int, int] = defaultdict(int)
+        for one in self.stored(model.but(tree=short)):
+            sizes[one.weight.layers[0].start if one.weight.layers else OUTSIDE] += one.bytes
+        return [sizes[number] for number in range(OUTSIDE, max(sizes) + 1)]
+
+    def stored(self, model: Model) -> tuple[weights.Stored, ...]:
         """Every tensor as it is stored."""
-        return weights.plan(self.base.but(tree=tree), self.question.assumed).stored
+        return weights.plan(model, self.question.assumed).stored
 
-    def latency(self, tree: Component, sums: Amounts, *, stored: int, forward: int) -> Figures | None:
+    def latency(self, sums: Amounts, *, stored: int, forward: int) -> Figures | None:
         """The estimate for one decoding step of the batch, where a device is asked for and the model decodes."""
         device, batch = self.question.device, self.question.assumed.batch
         if device is None or not self.decodes:
             return None
-        tied = any(tie.category == "head" for tie in tree.all_ties())
         elements = latency.read(
             total=sums.total,
             active=sums.active,
             routed=sums.routed,
-            looked_up=0 if tied else sums.embedding,
+            looked_up=0 if sums.tied_heads else sums.embedding,
             batch=batch,
         )
         moved = stored * elements // max(1, sums.total) + sums.kept + sums.state
@@ -145,19 +166,11 @@ def element_bytes(model: Model, assumed: Assumptions) -> int | None:
     return form.values.block_bytes
 
 
-class Shortened(NamedTuple):
-    """A model with one layer of each kind, and how many there are of the layer with each number."""
-
-    tree: Component
-    repeats: list[int]
-
-
-def shortened(tree: Component) -> Shortened | None:
+def one_of_each_layer(tree: Component) -> Component | None:
     """A model that stands for all depths of it; None where its layers are not in one stack that it holds itself."""
     stacks = list(tree.stacks())
     name = next((name for name, part in tree.parts().items() if part is stacks[0]), None) if len(stacks) == 1 else None
     if name is None or not isinstance(tree, Block):
         return None
-    kinds = [(layer, copies) for _, layer, copies in stacks[0].kinds()]
-    short = stacks[0].but(runs=tuple(Run(1, layer) for layer, _ in kinds), first=0)
-    return Shortened(tree.but(items={**tree.items, name: short}), [int(copies) for _, copies in kinds])
+    runs = tuple(Run(1, layer) for _, layer, _ in stacks[0].kinds())
+    return tree.but(items={**tree.items, name: stacks[0].but(runs=runs, first=0)})

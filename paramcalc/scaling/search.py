@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple, get_args
 from paramcalc.count import Figures
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import chosen
+from paramcalc.model import Model
 from paramcalc.scaling.point import Bench, Question
-from paramcalc.scaling.rules import ImpossibleError
 
 Match = Literal["total", "non-embedding", "active", "flops", "weight-bytes"]
 Changes = Callable[[int], dict[str, Any]]
@@ -73,6 +73,7 @@ class Search:
     def __init__(self, bench: Bench, aim: Goal, changes: Changes, *, step: int = 1) -> None:
         self.bench, self.aim, self.changes = bench, aim, changes
         self.strides = (1,) if bench.size is not None else (1, BLOCK // gcd(step, BLOCK))
+        self.models: dict[int, Model] = {}
         self.known: dict[int, Figures] = {}
         self.fitting: dict[int, bool] = {}
 
@@ -80,15 +81,18 @@ class Search:
         """The model with so many steps of what is sought."""
         if count not in self.known:
             try:
-                self.known[count] = self.bench.point(self.changes(count))
-            except ImpossibleError as error:
+                changes = self.changes(count)
+                self.models[count] = self.bench.model(changes)
+                self.known[count] = self.bench.row(changes, self.models[count])
+            except ParamcalcError as error:
                 self.known[count] = {"valid": False, "problem": error.message, "fields": {}}
         return self.known[count]
 
     def closest(self) -> tuple[int, Figures]:
         """The number of steps whose model comes closest, and its figures; an invalid point where none may be chosen."""
+        near = 0
         for stride in self.strides:
-            self.approach(stride)
+            near = self.approach(stride, near // stride) * stride
         found = list(filter(self.allowed, sorted(self.known)))
         if not found:
             problem = self.point(1)["problem"] or "even the smallest model is beyond the budget"
@@ -101,8 +105,11 @@ class Search:
         row = self.point(count)
         return self.aim.measure(row) if self.aim.budget is None or self.aim.capped else -abs(self.aim.beyond(row))
 
-    def approach(self, stride: int) -> None:
-        """Ask for the models around the budget whose number of steps is a multiple of the stride."""
+    def approach(self, stride: int, near: int) -> int:
+        """Ask for the models around the budget whose number of steps is a multiple of the stride, from `near` on.
+
+        The last multiple that is inside.
+        """
 
         def valid(first: int, to: int) -> Iterator[int]:
             counts = range(first, to, 1 if to > first else -1)
@@ -112,10 +119,11 @@ class Search:
             first = next(valid(count, count + REACH), None)
             return first is None or self.inside(first * stride)
 
-        turn = turning(below)
+        turn = turning(below, near)
         for beside in (valid(turn, turn + REACH), valid(turn - 1, turn - REACH)):
             for _ in islice(beside, NEIGHBOURS + 1):
                 pass
+        return turn
 
     def inside(self, count: int) -> bool:
         """Whether a model is within the budget and the device: a larger one may still be closer."""
@@ -133,17 +141,23 @@ class Search:
         if count not in self.fitting:
             from paramcalc.footprint import per_device
 
-            model = self.bench.model(self.point(count)["fields"])
-            held = per_device.figures(model, self.bench.question.assumed)
+            held = per_device.figures(self.models[count], self.bench.question.assumed)
             self.fitting[count] = int(held["total"]["bytes"]) <= self.aim.at_most
         return self.fitting[count]
 
 
-def turning(inside: Callable[[int], bool]) -> int:
-    """The largest count that is inside, 0 where not even 1 is; larger ones are taken to be outside too."""
-    low, high = 0, 1
-    while high <= MOST and inside(high):
-        low, high = high, 2 * high
+def turning(inside: Callable[[int], bool], near: int = 0) -> int:
+    """The largest count that is inside, 0 where not even 1 is; larger ones are taken to be outside too.
+
+    It is looked for in steps that double, away from `near`, and then between the last two.
+    """
+    low, high, step = near, near + 1, 1
+    if near and not inside(near):
+        while low > 0 and not inside(low):
+            low, high, step = max(0, low - step), low, 2 * step
+    else:
+        while high <= MOST and inside(high):
+            low, high, step = high, high + step, 2 * step
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if inside(middle) else (low, middle)

@@ -55,6 +55,11 @@ def gguf(model: Model, name: str, *, imatrix: bool = False) -> GgufFile:
     any case. Raises ParamcalcError for an unknown kind of file, and where llama-quantize refuses the model.
     """
     kind = ftype(name)
+    (file,) = model.remembered(f"gguf {kind} {imatrix}", lambda: [_file(model, kind, imatrix=imatrix)])
+    return file
+
+
+def _file(model: Model, kind: str, *, imatrix: bool) -> GgufFile:
     (found,) = model.remembered("gguf", lambda: [contents(model, architecture(model))])
     types = types_of(model, found, kind, imatrix=imatrix)
     said = [*notes(model, found, kind)]
