@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 import paramcalc
+from paramcalc.families.registry import exists, get
 from paramcalc.report import CountReport
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -176,3 +178,29 @@ def test_keys_that_the_class_does_not_look_at_leave_the_count_exact(name: str) -
 
     assert model.status == "exact", model.warnings
     assert paramcalc.count(model).parameters.total == golden["total"]
+
+
+EVERY_CLASS = read(GOLDENS / "every_class.json")
+
+
+@pytest.mark.parametrize("family", sorted(EVERY_CLASS))
+def test_no_class_of_a_family_is_exact_and_wrong(family: str) -> None:
+    config, wrong = read(GOLDENS / family / "odd-1.json")["config"], {}
+    for name, total in EVERY_CLASS[family].items():
+        with contextlib.suppress(paramcalc.ParamcalcError):  # refused
+            report = paramcalc.count(paramcalc.load({**config, "architectures": [name]}))
+            if report.model.status == "exact" and report.parameters.total != total:
+                wrong[name] = report.parameters.total
+
+    assert not wrong
+
+
+@pytest.mark.parametrize("family", sorted({path.parent.name for path in CASES}))
+def test_a_class_that_nobody_has_is_not_exact(family: str) -> None:
+    config = read(next(path for path in CASES if path.parent.name == family))["config"]
+    prefix = get(family).class_prefix
+    for name in ("SomethingElse", f"{prefix}ForMindReading", f"{prefix}VisionModel", f"{prefix}DoubleHeadsModel"):
+        if exists(family, name):
+            continue
+        with contextlib.suppress(paramcalc.ParamcalcError):
+            assert paramcalc.load({**config, "architectures": [name]}).status == "approximate"

@@ -59,19 +59,12 @@ def sections(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from sections(section)
 
 
-# Language models that stand in another config only; their goldens are the whole's. Counted alone they are approximate.
-SECTIONS = {"emu3_text_model", "musicgen_decoder", "musicgen_melody_decoder", "voxtral_realtime_text"}
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_family_is_documented_and_verified(name: str) -> None:
     family = get(name)
 
     assert family.name == name
     assert (family.recipe.__doc__ or "").splitlines()[0].rstrip().endswith((")", ").", ".")), "name the reference class"
-    if name in SECTIONS:
-        assert not index()[name].goldens
-        return
     kinds = [read(path)["kind"] for path in CASES if path.parent.name == name]
     assert kinds, f"no goldens: python tests/goldens/make.py {name}, then python -m tests.index"
     if read(next(path for path in CASES if path.parent.name == name)).get("transformers"):
@@ -114,7 +107,7 @@ def never_read(family: Family, fields: set[str]) -> set[str]:
 CONDITIONAL = {"neomme": {"embedding_dim"}, "tapas": {"num_aggregation_labels"}, "whisper": {"use_weighted_layer_sum"}}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if index()[name].goldens])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_declared_default_is_read(name: str) -> None:
     # A key with a default counts as known. One that the recipe never reads would be ignored in silence.
     family = get(name)

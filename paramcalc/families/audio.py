@@ -30,7 +30,7 @@ def text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple[Compo
     The declared kind and sizes hold where there is no section; the sizes also for what a section omits where the class
     `completes` it.
     """
-    if c.head not in ("seq2seq_lm", "none"):
+    if c.head not in ("seq2seq_lm", "token_classification", "none"):
         raise unknown_head(c)
     declared = c.declared("text_config")
     stated = c.section("text_config", Reading({})).raw("model_type") or declared.kind

@@ -133,6 +133,15 @@ def prophetnet(c: Config) -> Block:
     one = layer(c, "decoder", form, attn=attention(c, "decoder", form, inner=block(position_buckets=buckets)))
     one = one.but(inexact="the streams that predict further tokens are left out")
     tokens = {"ngram_tokens": Embedding(rows=c.ngram, width=d)}
+    if c.head in ("encoder", "decoder"):  # one side alone, with a table of its own
+        return side(
+            c,
+            c.head,
+            form,
+            owner=None,
+            layers=one if c.head == "decoder" else None,
+            before=tokens if c.head == "decoder" else None,
+        )
     tied = "shared" if c.tie_word_embeddings else None
     decoder = side(c, "decoder", form, layers=one, before=tokens)
     if c.head == "lm":  # which keeps the shared table, unlike its relatives

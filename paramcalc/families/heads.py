@@ -25,12 +25,22 @@ def decoder_head(c: Config, width: int, *, bias: bool = False, rows: int | None 
         case "sequence_classification":
             return {"score": Linear(d_in=width, d_out=labels(c), category="head")}
         case "token_classification":
-            return {"score": Linear(d_in=width, d_out=labels(c), bias=True, category="head")}
+            bias = getattr(c.root, "token_classification_bias", c.root.raw("token_classification_bias") is not False)
+            return {"score": Linear(d_in=width, d_out=labels(c), bias=bias, category="head")}
         case "question_answering":
             return {"qa_outputs": Linear(d_in=width, d_out=2, bias=True, category="head")}
+        case "double_heads" if hasattr(c, "summary_use_proj"):
+            return {"lm_head": lm_head(c, width, owner="embed_tokens"), **choice(c)}
         case "none":
             return {}
     raise unknown_head(c)
+
+
+def choice(c: Config) -> dict[str, Component]:
+    """One number for each of several continuations, from its last token (GPT-1 and GPT-2)."""
+    if not c.summary_use_proj:
+        return {}
+    return {"choice": dense(c, 1 if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
 
 
 def lm_head(c: Config, width: int, *, owner: str, bias: bool = False, rows: int | None = None) -> Linear:

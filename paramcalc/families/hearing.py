@@ -100,7 +100,7 @@ def nemo_speechlm(c: Config) -> Component:
 
 @family("voxtral_realtime_text")
 def voxtral_realtime_text(c: Config) -> Block:
-    """Mistral with a norm steered by the delay between hearing and writing (VoxtralRealtimeTextForCausalLM)."""
+    """Mistral with a norm steered by the delay between hearing and writing (VoxtralRealtimeTextModel)."""
     d = c.hidden_size
     steered = block("norm", down=Linear(d_in=d, d_out=32), up=Linear(d_in=32, d_out=d))
     attn = gqa(c, window=c.sliding_window)

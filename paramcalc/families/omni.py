@@ -9,7 +9,7 @@ from paramcalc.families.audio_encoders import chunk_encoder, spectrogram, tower_
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import family, get
-from paramcalc.families.seeing import joined
+from paramcalc.families.seeing import joined, section_alone, text_alone
 from paramcalc.families.skeletons import pre_norm
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import qwen2_5_merger, qwen3_merger
@@ -42,6 +42,8 @@ def qwen3_omni_moe_audio(v: Config) -> Block:
 
 def thinker(c: Config, kin: str) -> Component:
     """Towers for sound, images and video, and the language model."""
+    if text_alone(c):
+        return section_alone(c, "audio_config", "vision_config")
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     heard, _ = tower_in(c, "audio_config")

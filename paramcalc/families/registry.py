@@ -112,6 +112,8 @@ HEADS = {
 IRREGULAR = {
     "MarianMTModel": ("Marian", "seq2seq_lm"),
     "ShieldGemma2ForImageClassification": ("ShieldGemma2", "seq2seq_lm"),  # by the words that it writes
+    "ProphetNetEncoder": ("ProphetNet", "encoder"),
+    "ProphetNetDecoder": ("ProphetNet", "decoder"),
     "Pix2StructTextModel": ("Pix2Struct", "lm"),
     "NemotronH_Omni_Reasoning_V3": ("NemotronH_Omni", "seq2seq_lm"),
 }

@@ -55,17 +55,23 @@ def sees(c: Config, projector: Projector, *, any_tower: bool = False, flat: bool
     `flat`: where there is no section for the language model, its fields stand at the top. `c.ties` says whose
     tie_word_embeddings ties the head.
     """
-    kind = c.declared("text_config").kind
-    text = get(kind)
-    only(c, "text_config", kind)
     if text_alone(c):
-        if c.head == "lm" and split_class(text.main_class)[1] != "lm":
-            raise unknown_head(c)
-        c.raw("vision_config")
-        return text.recipe(c.section("text_config", text.reading, family=kind))
+        return section_alone(c, "vision_config")
     seen, v = vision(c, any_kind=any_tower)
     language, d = own_language_model(c, flat=flat)
     return joined(language, vision_tower=seen, projector=projector(v, d))
+
+
+def section_alone(c: Config, *towers: str) -> Component:
+    """What the class of the language model makes of a whole file: it reads text_config, whatever the whole says."""
+    kind = c.declared("text_config").kind
+    text = get(kind)
+    only(c, "text_config", kind)
+    if c.head == "lm" and split_class(text.main_class)[1] != "lm":
+        raise unknown_head(c)
+    for tower in towers:
+        c.raw(tower)
+    return text.recipe(c.section("text_config", text.reading, family=kind))
 
 
 def own_language_model(c: Config, *, flat: bool = False) -> tuple[Component, int]:
@@ -96,6 +102,8 @@ def composes(c: Config, projector: Projector, *, any_tower: bool = True) -> Comp
 
     The head is the wrapper's own, whatever head the language model has when it stands alone.
     """
+    if "TextModel" in c.architecture or "TextFor" in c.architecture:
+        return section_alone(c, "vision_config")
     seen, v = vision(c, any_kind=any_tower)
     language, d = any_language_model(c)
     return joined(language, vision_tower=seen, projector=projector(v, d))

@@ -157,7 +157,7 @@ def pix2struct_text(c: Config) -> Block:
 @family("pix2struct", ties="above")
 def pix2struct(c: Config) -> Component:
     """A ViT, and T5's decoder that looks at it (Pix2Struct, 2210.03347; Pix2StructForConditionalGeneration)."""
-    if c.head == "none":
+    if c.head != "seq2seq_lm":
         raise unknown_head(c)
     return sees(c, lambda *_: None)
 

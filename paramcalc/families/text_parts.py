@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paramcalc.config import Config
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import any_language_model, only_text, own_language_model, text_alone
+from paramcalc.families.seeing import any_language_model, only_text, own_language_model, section_alone, text_alone
 from paramcalc.families.skeletons import ignored
 from paramcalc.spec import Component
 
@@ -53,9 +53,8 @@ def text_part(c: Config) -> Component:
 def own_text_part(c: Config) -> Component:
     """A language model of one kind with its head, beside towers that are not counted (Molmo2...Generation)."""
     if text_alone(c):
-        [c.raw(tower) for tower in c.towers]
-    else:
-        only_text(c, *c.towers)
+        return section_alone(c, *c.towers)
+    only_text(c, *c.towers)
     return own_language_model(c)[0]
 
 

@@ -33,8 +33,16 @@ def classes(model_type: str) -> list[str]:
     if importlib.util.find_spec(f"transformers.models.{package}") and importlib.util.find_spec(module):
         for name, value in vars(importlib.import_module(module)).items():
             if isinstance(value, type) and issubclass(value, PreTrainedModel) and value.__module__ == module:
-                found.add(name)
+                found |= {name} if takes(value, model_type) else set()
     return sorted(name for name in found if not name.endswith(("PreTrainedModel", "Config")))
+
+
+def takes(model: type[PreTrainedModel], model_type: str) -> bool:
+    """Whether a class is built from configs of this type, or from a section of them."""
+    config = configuration_auto.CONFIG_MAPPING[model_type]
+    sections = [section for section in config.sub_configs.values() if isinstance(section, type)]
+    wanted = model.config_class
+    return wanted is None or issubclass(config, wanted) or wanted in sections
 
 
 def text() -> str:

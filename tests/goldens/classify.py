@@ -235,6 +235,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
                 *("projection_head", "embedding_decoder", "entity_predictions", "output", "logits_proj"),
                 *("sequence_summary", "dense", "out_proj", "pooler", "start_logits", "end_logits", "answer_class"),
                 *("discriminator_predictions", "word_timestamp_head", "lm_heads", "transform", "output_projection"),
+                "multiple_choice_head",
             ),
         ),
     ),

@@ -5,6 +5,7 @@ read off real `nn.Parameter` objects; nothing here knows a formula, and nothing 
 paramcalc.
 """
 
+import importlib
 import json
 import logging
 import re
@@ -46,6 +47,7 @@ MAIN_CLASSES = {
     "deepseek_ocr2_text": "DeepseekOcr2TextModel",
     "diffusion_gemma": "DiffusionGemmaForBlockDiffusion",
     "diffusion_gemma_text": "DiffusionGemmaEncoderTextModel",
+    "emu3_text_model": "Emu3ForCausalLM",
     "ernie4_5_vl_moe_text": "Ernie4_5_VLMoeTextModel",
     "gemma3": "Gemma3ForConditionalGeneration",
     "granite4_vision_text": "Granite4VisionTextModel",
@@ -53,6 +55,8 @@ MAIN_CLASSES = {
     "mbart": "MBartForConditionalGeneration",
     "mllama_text_model": "MllamaForCausalLM",
     "musicgen": "MusicgenForConditionalGeneration",
+    "musicgen_decoder": "MusicgenForCausalLM",
+    "musicgen_melody_decoder": "MusicgenMelodyForCausalLM",
     "musicgen_melody": "MusicgenMelodyForConditionalGeneration",
     "mvp": "MvpForConditionalGeneration",
     "paddleocr_vl_text": "PaddleOCRTextModel",
@@ -125,9 +129,16 @@ def class_name(fields: Fields) -> str:
     return main_class(fields["model_type"])
 
 
+def model_class(model_type: str, name: str) -> Any:
+    """The class of that name; some that the auto classes know are not exported."""
+    package = configuration_auto.model_type_to_module_name(model_type)
+    module = f"transformers.models.{package}.modeling_{package}"
+    return getattr(transformers, name, None) or getattr(importlib.import_module(module), name)
+
+
 def build(fields: Fields) -> Any:
     """The model on the meta device, its tied weights tied. The dtype does not change a count."""
-    cls = getattr(transformers, class_name(fields))
+    cls = model_class(fields["model_type"], class_name(fields))
     config = config_from(fields)
     if cls.config_class is config.sub_configs.get("text_config"):
         config = config.get_text_config()  # as AutoModelForCausalLM.from_config does

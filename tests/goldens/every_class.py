@@ -1,0 +1,52 @@
+"""Write every_class.json: what each class of each family has in all, built from the config of the family's odd-1.
+
+    python tests/goldens/every_class.py [--check]
+
+The classes are those of classes.json that transformers exports; what cannot be built of that config is left out.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import make
+import oracle
+import transformers
+
+HERE = Path(__file__).resolve().parent
+TARGET = HERE / "every_class.json"
+CLASSES = HERE.parents[1] / "paramcalc" / "families" / "classes.json"
+
+
+def totals(model_type: str, names: list[str]) -> dict[str, int]:
+    """Unique parameters by class, of those that can be built."""
+    path, found = HERE / model_type / "odd-1.json", {}
+    for name in names if path.exists() else ():
+        fields: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["config"] | {"architectures": [name]}
+        if not hasattr(transformers, name):
+            continue
+        try:
+            unique, _ = oracle.owned(oracle.build(fields))
+        except Exception:  # a base of other classes, a tower, or a class for other values of some flag
+            continue
+        if unique:
+            found[name] = sum(parameter.numel() for parameter in unique.values())
+    return found
+
+
+def text() -> str:
+    """The file: one family a line."""
+    classes = json.loads(CLASSES.read_text(encoding="utf-8"))
+    made = {name: found for name, names in classes.items() if (found := totals(name, names))}
+    lines = [f" {json.dumps(name)}: {json.dumps(found)}" for name, found in made.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+if __name__ == "__main__":
+    made = text()
+    if "--check" in sys.argv:
+        old = json.loads(TARGET.read_text(encoding="utf-8"))
+        print(*make.differences(old, json.loads(made)), sep="\n")
+        sys.exit(TARGET.read_text(encoding="utf-8") != made)
+    TARGET.write_text(made, encoding="utf-8")
