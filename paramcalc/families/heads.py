@@ -63,8 +63,11 @@ def labels(c: Config, *, unstated: int = 2) -> int:
     class of a multimodal model reads only the text_config of a file that has one (PreTrainedConfig.from_pretrained).
     """
     holder = c if "TextFor" in c.architecture and c.root.says("text_config") else c.root
-    names, number = holder.raw("id2label"), holder.raw("num_labels")
+    names, number, old = holder.raw("id2label"), holder.raw("num_labels"), holder.raw("_num_labels")
     known = len(names) if isinstance(names, Mapping) else None
+    built = known if number is None else number
+    if old is not None and old != (unstated if built is None else built):
+        c.doubts.append(f"{c.family}: _num_labels is {old!r}, which transformers 2 and 3 wrote and newer ones ignore")
     if number is None:
         return named(
             "num_labels", unstated if known is None else known, origin="num_labels" if known is None else "id2label"

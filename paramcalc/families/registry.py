@@ -111,6 +111,7 @@ HEADS = {
 # Classes whose ending does not say what they are.
 IRREGULAR = {
     "MarianMTModel": ("Marian", "seq2seq_lm"),
+    "T5WithLMHeadModel": ("T5", "seq2seq_lm"),  # its name before transformers 2.9, still in files
     "ShieldGemma2ForImageClassification": ("ShieldGemma2", "seq2seq_lm"),  # by the words that it writes
     "ProphetNetEncoder": ("ProphetNet", "encoder"),
     "ProphetNetDecoder": ("ProphetNet", "decoder"),
@@ -190,7 +191,11 @@ def exists(name: str, architecture: str) -> bool:
     Families that live on the Hub alone have classes of their own, which nobody lists.
     """
     known = _classes().get(name)
-    return known is None or architecture.lower() in {known_class.lower() for known_class in known}
+    return (
+        known is None
+        or architecture in IRREGULAR
+        or architecture.lower() in {known_class.lower() for known_class in known}
+    )
 
 
 @cache
@@ -219,7 +224,7 @@ def find(model_type: str | None, architecture: str | None, origin: str) -> Famil
     if model_type is None:
         raise UnknownFamilyError(
             f"no model_type in {origin}",
-            "is it a model's config.json? it says model_type: llama, or transformer for a decoder of your own",
+            "is it a model's config.json? state it (--set model_type=bert), or transformer for a decoder of your own",
         )
     if reason := _refused().get(model_type):
         raise UnknownFamilyError(

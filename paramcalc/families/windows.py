@@ -7,6 +7,7 @@ from paramcalc.containers import Block, block, stack
 from paramcalc.families.attentions import gqa, mha, normed, normed_at_once, sliding
 from paramcalc.families.feedforward import glu
 from paramcalc.families.heads import decoder_head, labels
+from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import FULL, SLIDING, full_every, full_first, kinds
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, norms_after, parallel
@@ -60,6 +61,7 @@ def olmo3(c: Config) -> Block:
 @family("exaone4")
 def exaone4(c: Config) -> Block:
     """Norms after attention and FFN, QK norms; full attention in every fourth layer (Exaone4ForCausalLM)."""
+    unbuilt_mtp(c)
     unasked = c.raw("layer_types") is not None or c.sliding_window is None
     words = full_every(c, 1 if unasked else c.sliding_window_pattern)
     return decoder(c, sliding(normed(c), c.sliding_window), glu(c), words, layer=norms_after)
