@@ -13,6 +13,7 @@ from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.footprint.formats import ALL, EXPERTS, LAYERS, Format, plain
 from paramcalc.footprint.formats_integers import exl2
 from paramcalc.footprint.formats_known import format_named
+from paramcalc.footprint.fp8_scales import as_published
 from paramcalc.footprint.gguf import GgufFile, gguf, is_gguf
 from paramcalc.footprint.quantization import Placed, Rule, Scheme, place, scheme, unmatched
 from paramcalc.model import Model
@@ -120,7 +121,8 @@ def tensors(model: Model, assumed: Assumptions) -> Iterator[Weight]:
 def _scheme(model: Model, assumed: Assumptions) -> Scheme:
     """The format that is assumed for all it is meant for, or the checkpoint's own scheme."""
     if assumed.dtype is None:
-        return scheme(model.quantization, towers=model.quantised_towers) or UNQUANTISED
+        own = scheme(model.quantization, towers=model.quantised_towers)
+        return UNQUANTISED if own is None else as_published(own, model.family)
     form = format_named(assumed.dtype)
     if form.reach == ALL:
         return UNQUANTISED
