@@ -31,9 +31,11 @@ INEXACT = {
     "inkling2_loop": "what layers take from earlier ones is not counted",
     "inkling2_loop_text": "what layers take from earlier ones is not counted",
     "inkling2_text": "what layers take from earlier ones is not counted",
+    "led": "windows and global tokens are counted as full attention",
     "longformer": "windows and global tokens are counted as full attention",
     "longt5": "blocks with their neighbours are counted as windows",
     "mra": "approximated attention is counted as full attention",
+    "musicgen_melody": "text and melody pass through the layers before the tokens; that is not counted",
     "nllb-moe": "experts are counted by top-k; the class also multiplies rows that it masks",
     "nystromformer": "approximated attention is counted as full attention",
     "pegasus_x": "blocks and global tokens are counted as full attention",
@@ -44,7 +46,7 @@ INEXACT = {
     "reformer": "hashed attention is counted as if there were one bucket",
     "yoso": "approximated attention is counted as full attention",
 }
-RAN = 354
+RAN = 364
 REASONS = {*INEXACT.values()}
 
 

@@ -125,6 +125,7 @@ class Attention(Component):
     cache_note: str = ""  # what an implementation keeps instead
     cache_doubt: str = ""  # why what is said to be kept may not be
     prefix: Size = 0  # learned tokens before every sequence, which are kept beside it (CPM-Ant, Hymba)
+    prompted: bool = False  # an encoder's output stands before the tokens and is kept as they are (MusicGen Melody)
     joined: bool = False  # no output projection of its own: another mixer's takes the heads' outputs too (Hymba)
 
     @property
@@ -180,7 +181,9 @@ class Attention(Component):
             return
         keys, values = self.kv_heads * self.head_dim, self.kv_heads * self.value_channels
         spans = [] if self.source == "cross" else [reach(self.window)]
-        spans += [entries_of_source(self.source_tokens)] if self.source == "cross" or self.merged else []
+        spans += (
+            [entries_of_source(self.source_tokens)] if self.source == "cross" or self.merged or self.prompted else []
+        )
         for span, size in spans:
             yield from keys_and_values(keys, values, span=span, size=size, shares=self.kv_heads)
         if self.prefix:

@@ -102,7 +102,7 @@ def nemo_speechlm(c: Config) -> Component:
 def voxtral_realtime_text(c: Config) -> Block:
     """Mistral with a norm steered by the delay between hearing and writing (VoxtralRealtimeTextModel)."""
     d = c.hidden_size
-    steered = block("norm", down=Linear(d_in=d, d_out=32), up=Linear(d_in=32, d_out=d))
+    steered = block("norm", down=Linear(d_in=d, d_out=32, per="call"), up=Linear(d_in=32, d_out=d, per="call"))
     attn = gqa(c, window=c.sliding_window)
     one = block(input_norm=rms(c), attn=attn, post_norm=rms(c), steered_norm=steered, ffn=glu(c))
     return causal_lm(c, Run(c.num_hidden_layers, one), norm=rms(c))

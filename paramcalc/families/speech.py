@@ -73,7 +73,21 @@ def musicgen(c: Config) -> Component:
     """MusicGen with its text and audio encoders: the decoder is counted (MusicgenForConditionalGeneration)."""
     only_text(c, "text_encoder", "audio_encoder")
     kind = f"{c.family}_decoder"
-    return get(kind).recipe(c.section("decoder", get(kind).reading, family=kind))
+    decoder = get(kind).recipe(c.section("decoder", get(kind).reading, family=kind))
+    return conditioned(decoder, c.chroma_length) if c.family == "musicgen_melody" else decoder
+
+
+STANDS_BEFORE = "text and melody pass through the layers before the tokens; that is not counted"
+
+
+def conditioned(decoder: Component, melody: int) -> Component:
+    """The decoder when a melody of so many frames, and a text, stand before the tokens: it keeps their keys too."""
+    parts = decoder.parts()
+    one = next(decoder.stacks()).runs[0]
+    items = one.layer.parts()
+    attn = items["attn"].but(prefix=melody, prompted=True)
+    layer = Block(items={**items, "attn": attn}, inexact=STANDS_BEFORE)
+    return block(**{**parts, "layers": stack("decoder", Run(one.repeat, layer))})
 
 
 # -- Seamless ----------------------------------------------------------------------------------------------------

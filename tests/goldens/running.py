@@ -65,9 +65,37 @@ def seen(model: Any, *, batch: int, tokens: int, source: int) -> dict[str, Any]:
     if "protein_input_ids" in known:  # Evolla, which makes latents of them, as many as its config says
         ids = 4 + torch.arange(source)[None].expand(batch, -1) % 20
         return {"protein_input_ids": ids, "protein_attention_mask": torch.ones_like(ids)}
+    if "encoder_inputs_embeds" in known:  # Voxtral, whose encoder hears so many frames for each token
+        frames = tokens * config.downsample_factor
+        return {"encoder_inputs_embeds": torch.zeros(batch, frames, config.audio_config.hidden_size)}
+    if "shared_kv_states" in known:  # Gemma 4's assistants, which write with the cache of the model that they assist
+        embedded = torch.zeros(batch, tokens, 2 * config.backbone_hidden_size)
+        given = {"inputs_embeds": embedded, "shared_kv_states": lent(model, batch, tokens)}
+        return given | {"output_hidden_states": True}  # or else it cuts off inputs for each layer that it has not
     if type(model).__name__ == "VisionEncoderDecoderModel":
         return {"encoder_outputs": BaseModelOutput(torch.zeros(batch, source, config.encoder.hidden_size))}
     return {}
+
+
+def lent(model: Any, batch: int, tokens: int) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    """Keys and values of the last layer of each type, as the layers of that type look for them."""
+    found = {}
+    for kind, layer in zip(model.config.get_text_config().layer_types, model.model.layers, strict=True):
+        attn = layer.self_attn
+        heads = attn.q_proj.out_features // attn.head_dim // attn.num_key_value_groups
+        keys = torch.zeros(batch, heads, tokens, attn.head_dim)
+        found[kind] = (keys, keys)
+    return found
+
+
+def decoder_config(config: Any) -> Any:
+    """The config of what writes, where there are two (MusicGen) its decoder's."""
+    return config.decoder if config.model_type.startswith("musicgen") else config.get_text_config(decoder=True)
+
+
+def codebooks(model: Any) -> int:
+    """Rows of ids for each sequence that is written (MusicGen): one for each codebook."""
+    return getattr(model.config.decoder, "num_codebooks", 1) if hasattr(model.config, "decoder") else 1
 
 
 def streams(model: Any) -> int | None:

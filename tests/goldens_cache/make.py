@@ -120,7 +120,7 @@ def hears(model: Any) -> bool:
 
 def inputs(model: Any, tokens: int) -> dict[str, Any]:
     """What the model reads."""
-    vocabulary = min(int(getattr(model.config.get_text_config(decoder=True), "vocab_size", 90)), 90)
+    vocabulary = min(int(getattr(running.decoder_config(model.config), "vocab_size", 90)), 90)
     ids = 3 + torch.arange(tokens)[None] % max(vocabulary - 3, 1)
     several = running.streams(model)
     given: dict[str, Any] = {"input_ids": ids if several is None else ids[..., None].expand(-1, -1, several)}
@@ -130,7 +130,10 @@ def inputs(model: Any, tokens: int) -> dict[str, Any]:
     elif type(model).__name__ == "VisionEncoderDecoderModel":
         given = {"decoder_input_ids": ids}
     elif model.config.is_encoder_decoder:
-        given = {"input_ids": 3 + torch.arange(SOURCE)[None] % max(vocabulary - 3, 1), "decoder_input_ids": ids}
+        given = {
+            "input_ids": 3 + torch.arange(SOURCE)[None] % max(vocabulary - 3, 1),
+            "decoder_input_ids": ids.expand(running.codebooks(model), -1),
+        }
     if getattr(model.config, "add_cross_attention", False):
         given["encoder_hidden_states"] = torch.zeros(1, SOURCE, model.config.hidden_size)
     if type(model).__name__ == "BlipTextLMHeadModel":
@@ -144,6 +147,8 @@ def in_dtype(value: Any, dtype: torch.dtype) -> Any:
     """Floats in the model's dtype, whatever else as it is."""
     if isinstance(value, transformers.modeling_outputs.BaseModelOutput):
         return type(value)(value.last_hidden_state.to(dtype))
+    if isinstance(value, dict):  # keys and values by the type of layer
+        return {key: tuple(in_dtype(one, dtype) for one in pair) for key, pair in value.items()}
     return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 

@@ -47,7 +47,10 @@ ROTARY = re.compile(r"rotary|(^|_)rope|^pos_emb$")
 TOWERS = {
     "EvollaForProteinText2Text": ("protein_encoder",),
     "Gemma3nForConditionalGeneration": ("embed_vision", "embed_audio"),
+    "MusicgenForConditionalGeneration": ("text_encoder", "enc_to_dec_proj"),
+    "MusicgenMelodyForConditionalGeneration": ("text_encoder", "enc_to_dec_proj", "audio_enc_to_dec_proj"),
     "VisionEncoderDecoderModel": ("enc_to_dec_proj",),
+    "VoxtralRealtimeForConditionalGeneration": ("audio_tower", "multi_modal_projector"),
 }
 """Names of the towers and projectors that run although there are tokens of text alone, by class."""
 
@@ -66,7 +69,7 @@ def real(fields: dict[str, Any]) -> Any:
 
 def smallest_vocabulary(config: Any) -> int:
     """Ids that every table of the model knows."""
-    text = config.get_text_config()
+    text = running.decoder_config(config)
     sizes = [value for key, value in text.to_dict().items() if "vocab" in key and type(value) is int and value > 3]
     return min([90, *sizes])
 
@@ -93,7 +96,11 @@ def inputs(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
     if type(model).__name__ == "VisionEncoderDecoderModel":
         return {"decoder_input_ids": drawn(tokens), **extra}
     if "decoder_input_ids" in known and config.is_encoder_decoder:
-        return {"input_ids": drawn(source), "decoder_input_ids": drawn(tokens), **extra}
+        return {
+            "input_ids": drawn(source),
+            "decoder_input_ids": drawn(tokens).repeat_interleave(running.codebooks(model), 0),
+            **extra,
+        }
     crossed = re.search(r"cross_?att|encoder_attn", repr(model), re.IGNORECASE)
     if "encoder_hidden_states" in known and crossed and hasattr(config, "hidden_size"):
         widths = (getattr(config, key, None) for key in ("cross_attention_hidden_size", "encoder_hidden_size"))
@@ -101,7 +108,7 @@ def inputs(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
         extra["encoder_hidden_states"] = states(width)
     if "cross_attention_states" in known and hasattr(config.get_text_config(), "hidden_size"):
         extra["cross_attention_states"] = states(config.get_text_config().hidden_size)
-    return {"input_ids": drawn(tokens), **extra}
+    return extra if "inputs_embeds" in extra else {"input_ids": drawn(tokens), **extra}
 
 
 def counted(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
