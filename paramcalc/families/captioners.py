@@ -10,8 +10,9 @@ from paramcalc.families.encoding import embeddings, encoder_layer
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.heads import masked_lm_head, unknown_head
 from paramcalc.families.registry import family, get, split_class
-from paramcalc.families.seeing import only_text
-from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, pre_norm, rms
+from paramcalc.families.seeing import joined, only_text
+from paramcalc.families.skeletons import causal_lm, layer_norm, pre_norm, rms
+from paramcalc.families.towers import tower_in
 from paramcalc.leaves import Embedding, Linear, Norm, Param
 from paramcalc.spec import Component, by_vocabulary
 
@@ -27,18 +28,28 @@ def stated(c: Config) -> None:
     only_text(c, *c.towers)
 
 
-@family("blip-2", towers=(*SEES, "qformer_config"), base_without_head=False)
-@family("instructblip", "instructblipvideo", towers=(*SEES, "qformer_config"), base_without_head=True)
+@family("blip-2", base_without_head=False)
+@family("instructblip", "instructblipvideo", base_without_head=True)
 def blip_2(c: Config) -> Component:
-    """A whole language model, OPT or T5 most often, behind a Q-Former (BLIP-2, 2301.12597; Blip2...Generation)."""
-    stated(c)
+    """A ViT, a Q-Former, and a language model, OPT or T5 most often (BLIP-2, 2301.12597; Blip2...Generation)."""
+    if c.head not in ("seq2seq_lm", "none"):
+        raise unknown_head(c)
     kind = c.section("text_config", Reading({})).raw("model_type") or c.declared("text_config").kind
     text = get(kind)
     head = "seq2seq_lm" if kind in ENCODER_DECODERS else "lm"
     c.require(head == "seq2seq_lm" or split_class(text.main_class)[1] == "lm", f"text_config is a {kind}")
     if c.head == "none" and c.base_without_head:
         head = "none"
-    return text.recipe(c.section("text_config", text.reading, family=kind, head=head))
+    seen, v = tower_in(c, "vision_config")
+    former, q = tower_in(c, "qformer_config", encoder_hidden_size=v.hidden_size)
+    view = c.section("text_config", text.reading, family=kind, head=head)
+    projector = block(
+        "projector",
+        queries=Param(shape=(1, c.num_query_tokens, q.hidden_size)),
+        qformer=former,
+        proj=Linear(d_in=q.hidden_size, d_out=view.hidden_size, bias=True),
+    )
+    return joined(text.recipe(view), vision_tower=seen, projector=projector)
 
 
 @family("vision-encoder-decoder", towers=("encoder",))
@@ -55,16 +66,29 @@ def vision_encoder_decoder(c: Config) -> Component:
 # -- Kosmos ------------------------------------------------------------------------------------------------------
 
 
-@family("kosmos-2", "kosmos-2.5", towers=SEES)
+@family("kosmos-2", "kosmos-2.5")
 def kosmos_2(c: Config) -> Component:
-    """A decoder with norms within its parts, whose positions are not stored (Kosmos-2, 2306.14824; Kosmos2...)."""
-    stated(c)
+    """A ViT, queries that look at it, a decoder with norms within its parts (Kosmos-2, 2306.14824; Kosmos2...).
+
+    Its positions are not stored.
+    """
+    if c.head not in ("seq2seq_lm", "none"):
+        raise unknown_head(c)
+    seen, v = tower_in(c, "vision_config")
     text, second = c.section("text_config"), c.family == "kosmos-2"
+    d = text.hidden_size
     ffn = mlp(text, text.ffn_dim).but(inner=Norm(width=text.ffn_dim, bias=True))
     attn = mha(text, inner=layer_norm(text) if second else None)
-    segments = None if second else Embedding(rows=2, width=text.hidden_size)
+    segments = None if second else Embedding(rows=2, width=d)
     layers = Run(text.num_hidden_layers, pre_norm(layer_norm(text), attn, ffn))
-    return causal_lm(text, layers, norm=layer_norm(text), before={"segments": segments})
+    projector = block(
+        "projector",
+        proj=Linear(d_in=v.hidden_size, d_out=d, bias=True),
+        queries=Param(shape=(c.latent_query_num, d)),
+        attn=mha(text, source="cross"),
+    )
+    language = causal_lm(text, layers, norm=layer_norm(text), before={"segments": segments})
+    return joined(language, vision_tower=seen, projector=projector)
 
 
 # -- cross attention in the decoder's layers ---------------------------------------------------------------------
@@ -139,16 +163,6 @@ def evolla(c: Config) -> Component:
     adapted = block(**layer.items, adapter=adapter)
     layers = [layer if (i + 1) % step else adapted for i in range(depth)]
     return causal_lm(c, layers, norm=rms(c))
-
-
-@family("chameleon", towers=("vq_config", "vocabulary_map"))
-def chameleon(c: Config) -> Component:
-    """Llama with a norm for each query and key head, over tokens of images too (Chameleon, 2405.09818)."""
-    only_text(c, *c.towers)
-    d_h = equal_heads(c)
-    q_norm, k_norm = (Norm(width=d_h, count=n, bias=True) for n in (c.num_attention_heads, c.num_key_value_heads))
-    attn = gqa(c, bias=c.attention_bias, q_norm=q_norm, k_norm=k_norm)
-    return decoder(c, attn, glu(c, bias=c.mlp_bias))
 
 
 @family("kyutai_speech_to_text", towers=("codec_config",))

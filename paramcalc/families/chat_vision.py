@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Attention
+from paramcalc.components import Attention, Conv2d, Mlp
 from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, mha
+from paramcalc.families.attentions import gqa, mha, sized
 from paramcalc.families.feedforward import glu
+from paramcalc.families.page_towers import neck
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import any_language_model, composes, joined
+from paramcalc.families.seeing import any_language_model, composes, joined, renamed, sees
 from paramcalc.families.skeletons import layer_norm, pre_norm, rms
 from paramcalc.families.towers import tower, tower_in
-from paramcalc.families.vision import cubes, patch_count, patches, plain, qwen2_5_merger, two_layers
+from paramcalc.families.vision import cubes, patch_count, patches, plain, qwen2_5_merger, two_layers, vision
 from paramcalc.leaves import Embedding, Linear, Norm, Param
 from paramcalc.spec import Component
 
@@ -141,3 +142,81 @@ def ovis2(c: Config) -> Component:
         own = Linear(d_in=c.hidden_size, d_out=c.vocab_size, category="head")
         language = block(**language.items | {"lm_head": own})
     return joined(language, vision_tower=seen, projector=words)
+
+
+# -- Idefics 2 ---------------------------------------------------------------------------------------------------
+
+
+@family("idefics2", ties="above")
+def idefics2(c: Config) -> Component:
+    """SigLIP, a gated projection, learned queries that look at it, Mistral (Idefics2, 2405.02246)."""
+    seen, v = tower_in(c, "vision_config")
+    language, d = any_language_model(c)
+    text, p = c.sections()[-1], c.section("perceiver_config")
+    c.require("intermediate_size" in text.values(), f"text_config is a {text.family}, which has no intermediate_size")
+    up, down = Linear(d_in=v.hidden_size, d_out=text.intermediate_size), Linear(d_in=text.intermediate_size, d_out=d)
+    attn = sized(d, p.num_attention_heads, p.head_dim, kv_heads=p.num_key_value_heads, source="cross")
+    norm = Norm(width=d)
+    layer = block(
+        query_norm=norm, context_norm=norm, attn=attn, ffn_norm=norm, ffn=Mlp(width=d, hidden=4 * d, gated=True)
+    )
+    projector = block(
+        "projector",
+        gate=up,
+        up=up,
+        down=down,
+        queries=Param(shape=(p.resampler_n_latents, d)),
+        layers=stack("projector", Run(p.num_hidden_layers, layer)),
+        norm=norm,
+    )
+    return joined(language, vision_tower=seen, projector=projector)
+
+
+@family("deepseek_vl_hybrid", ties="above")
+def deepseek_vl_hybrid(c: Config) -> Component:
+    """SigLIP beside Segment Anything's tower, both projected and joined, Llama (DeepSeek-VL, 2403.05525)."""
+    seen, v = vision(c, any_kind=True)
+    fine, f = tower_in(c, "high_res_vision_config")
+    language, d = any_language_model(c)
+    out, half = f.output_channels, named("d / 2", d // 2, origin="hidden_size / 2")
+    fine_proj = block(
+        "vision",
+        neck=neck(f),
+        conv_1=Conv2d(channels=2 * out, kernel=3, per_group=out, bias=False),
+        conv_2=Conv2d(channels=4 * out, kernel=3, per_group=2 * out, bias=False),
+        gate=Param(shape=(1,)),
+    )
+    projector = block(
+        "projector",
+        proj=Linear(d_in=v.hidden_size, d_out=half, bias=True),
+        fine_proj=Linear(d_in=4 * out, d_out=half, bias=True),
+        both=Linear(d_in=d, d_out=d, bias=True),
+    )
+    return joined(
+        language, vision_tower=seen, fine_tower=renamed(fine, "fine vision"), fine_proj=fine_proj, projector=projector
+    )
+
+
+@family("granite4_vision", ties="above")
+def granite4_vision(c: Config) -> Component:
+    """A tower, Q-Formers over windows of several of its layers, Granite (Granite4VisionForConditionalGeneration)."""
+    sides = [int(side) if side.isdecimal() else 0 for side in c.downsample_rate.split("/")]
+    c.require(
+        len(sides) == 2 and 0 not in sides, "downsample_rate must be like 4/8: the sides of queries and of a window"
+    )
+
+    def projector(v: Config, d: int) -> Block:
+        dv = v.hidden_size
+        heads = named("h", dv // 64, origin="hidden_size / 64")
+        former, _ = tower_in(c, "qformer_config", hidden_size=dv, num_attention_heads=heads, encoder_hidden_size=dv)
+        ends = dict(
+            norm=layer_norm(v),
+            queries=Param(shape=(1, sides[0] ** 2, dv)),
+            positions=Param(shape=(1, sides[1] ** 2, dv)),
+            proj=Linear(d_in=dv, d_out=d, bias=True),
+        )
+        count = len(c.listed("deepstack_layer_map") or ()) + 4  # four more for the corners of each window
+        windows = {f"window_{i}": block(**ends, qformer=renamed(former, f"window {i}")) for i in range(count)}
+        return block("projector", newline=Param(shape=(d,)), **windows)
+
+    return sees(c, projector, any_tower=True)

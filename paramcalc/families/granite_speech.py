@@ -6,13 +6,12 @@ from paramcalc.components import Attention
 from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
-from paramcalc.families.attentions import equal_heads, mha
+from paramcalc.families.attentions import equal_heads
 from paramcalc.families.audio import text_model
 from paramcalc.families.audio_encoders import tower_norm
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import layer_norm
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.leaves import Conv1d, Embedding, Linear, Param
 from paramcalc.spec import Component
@@ -47,23 +46,6 @@ def conformer(v: Config) -> Block:
         out=Linear(d_in=d, d_out=v.output_dim, bias=True),
         out_mid=Linear(d_in=v.output_dim, d_out=d, bias=True),
     )
-
-
-@tower("blip_2_qformer")
-def qformer(v: Config) -> Block:
-    """BERT's layers over learned queries, some of which look at a tower's output (BLIP-2, 2301.12597)."""
-    norm, attn, ffn = layer_norm(v), mha(v), mlp(v, v.intermediate_size)
-    cross = mha(v, source="cross").but(kv_width=v.encoder_hidden_size)
-    text = {"text_ffn": ffn, "text_ffn_norm": norm} if v.use_qformer_text_input else {}
-
-    def layer(*, looks: bool) -> Block:
-        looking = {"cross_attn": cross, "cross_attn_norm": norm} if looks else {}
-        return block(attn=attn, attn_norm=norm, **looking, **text, ffn=ffn, ffn_norm=norm)
-
-    plain, every = layer(looks=False), v.cross_attention_frequency
-    looking = layer(looks=True)
-    layers = [plain if i % every else looking for i in range(v.num_hidden_layers)]
-    return block("projector", norm=norm, layers=stack("projector", layers))
 
 
 @family("granite_speech", "granite_speech_plus")

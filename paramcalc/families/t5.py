@@ -14,7 +14,6 @@ from paramcalc.families.heads import classifier, lm_head, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import sees
 from paramcalc.families.skeletons import rms
-from paramcalc.families.towers import tower
 from paramcalc.families.vision import pair
 from paramcalc.leaves import Embedding, Param
 from paramcalc.spec import Component
@@ -124,20 +123,6 @@ def page_distances(c: Config) -> Block:
 
 
 PAGE_AXES = ("1d", "horizontal", "vertical")
-
-
-@tower("pix2struct_vision_model")
-def pix2struct_vision(v: Config) -> Block:
-    """T5's layers over patches, with tables for their rows and columns (Pix2StructVisionModel)."""
-    places = Embedding(rows=v.seq_len, width=v.hidden_size, divided=False)
-    return block(
-        "vision",
-        patches=PatchEmbedding(width=v.hidden_size, channels=v.patch_embed_hidden_size, patch=(1, 1)),
-        rows=places,
-        columns=places,
-        layers=stack("vision", Run(v.num_hidden_layers, layer(v, "encoder"))),
-        norm=rms(v),
-    )
 
 
 @family("pix2struct_text_model")

@@ -12,12 +12,9 @@ SEES, HEARS = ("vision_config",), ("audio_config",)
 BOTH = (*SEES, *HEARS)
 
 
-@family("deepseek_vl_hybrid", towers=(*SEES, "high_res_vision_config"), ties="above")
 @family("fast_vlm", towers=SEES, ties="either")
 @family("florence2", towers=SEES, ties="above")
 @family("fun_asr_nano", towers=(*HEARS, "adaptor_config"), ties="above")
-@family("idefics2", towers=(*SEES, "perceiver_config"), ties="above")
-@family("janus", towers=(*SEES, "vq_config"), ties="above")
 @family("lfm3_vl", towers=SEES, ties="above")
 @family("minicpm_ocr", "minicpmv4_6", "minicpmv4_7", towers=SEES, ties="above")
 @family("perception_lm", towers=SEES, ties="first")
@@ -44,7 +41,6 @@ def text_part(c: Config) -> Component:
     towers=SEES,
     ties="above",
 )
-@family("granite4_vision", towers=(*SEES, "qformer_config"), ties="above")
 @family("inkling_mm_model", "muse_spark", towers=BOTH, ties="above")
 @family("inkling2", "inkling2_loop", "muse_glimmer", "step3p7", "unlimited_ocr", towers=SEES, ties="above")
 @family("minimax_m3_vl", towers=SEES, ties="either")

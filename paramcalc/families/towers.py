@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
 
 from paramcalc.config import Config
 from paramcalc.containers import Block
@@ -11,6 +13,7 @@ from paramcalc.families.reading import entries, reading
 Recipe = Callable[[Config], Block]
 
 TOWERS: dict[str, Recipe] = {}  # filled by @tower when a module of recipes is imported
+SHARED = ("vision", "page_towers")  # the rooms of towers that several rooms of families have
 
 
 def tower(*kinds: str) -> Callable[[Recipe], Recipe]:
@@ -33,14 +36,25 @@ def only(c: Config, section: str, kind: str) -> None:
     c.require(named == kind, f"{section} is a {stated}", f"only a {kind} can be counted there")
 
 
-def tower_in(c: Config, section: str, *, kind: str | None = None) -> tuple[Block, Config]:
-    """The tower in a section of the config, and the view of that section; of the declared `kind` unless it is given."""
+def found(kind: str) -> Recipe:
+    """The recipe of a kind; a shared room is entered only where a tower in it is asked for."""
+    for room in SHARED:
+        if kind not in TOWERS:
+            import_module(f"paramcalc.families.{room}")
+    return TOWERS[kind]
+
+
+def tower_in(c: Config, section: str, *, kind: str | None = None, **fixed: Any) -> tuple[Block, Config]:
+    """The tower in a section of the config, and the view of that section; of the declared `kind` unless it is given.
+
+    `fixed` are fields that the whole decides, whatever the section says.
+    """
     declared = c.declared(section)
     kind = kind or declared.kind
-    recipe = TOWERS[kind]
+    recipe = found(kind)
     read = reading(entries(recipe.__module__)[kind])
     if c.raw(section) is None:
         read = read._replace(defaults={**read.defaults, **declared.defaults})
-    view = c.section(section, read, family=kind)
+    view = c.section(section, read._replace(fixed={**read.fixed, **fixed}), family=kind)
     only(c, section, kind)
     return recipe(view), view

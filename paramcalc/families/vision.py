@@ -75,7 +75,7 @@ def two_layers(d_in: int, hidden: int, d_out: int, *, bias: bool = True) -> dict
 # -- SigLIP, CLIP and their kin ----------------------------------------------------------------------------------
 
 
-@tower("siglip_vision_model", "idefics3_vision", "smolvlm_vision")
+@tower("siglip_vision_model", "idefics2_vision", "idefics3_vision", "smolvlm_vision")
 def siglip(v: Config) -> Block:
     """A ViT without a class token, and perhaps an attention pooling head (SigLIP, 2303.15343; SiglipVisionModel)."""
     return pooled(v, patch_count(v))
@@ -107,7 +107,7 @@ def averaged(v: Config, d_out: int) -> Block:
     return block("projector", norm=rms(v), weight=Param(shape=(v.hidden_size, d_out)))
 
 
-@tower("clip_vision_model", "git_vision_model")
+@tower("clip_vision_model", "git_vision_model", "kosmos_2_vision_model")
 def clip(v: Config) -> Block:
     """A ViT with a class token and a norm before its layers (CLIP, 2103.00020; CLIPVisionModel)."""
     return block(

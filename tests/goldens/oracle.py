@@ -283,6 +283,9 @@ LAYER_LISTS = (
 )
 """Names of module lists that are stacks of layers."""
 
+CONVOLUTIONAL = r"vqmodel"
+"""Networks whose lists are the levels of an image, not layers."""
+
 SPLIT_LAYERS = ("attentions", "ffns", "layer_norm1", "layer_norm2")
 """XLM keeps the parts of its layers in parallel lists."""
 
@@ -311,7 +314,7 @@ def layer_totals(model: Any, sizes: Mapping[str, int], borrowed: tuple[str, ...]
         if not isinstance(module, nn.ModuleList) or any(path.startswith(f"{p}.") for p in lists):
             continue
         parent, _, name = path.rpartition(".")
-        if name not in LAYER_LISTS or f"{path}.".startswith(borrowed):
+        if name not in LAYER_LISTS or f"{path}.".startswith(borrowed) or re.search(CONVOLUTIONAL, path):
             continue
         if any(isinstance(child, nn.ModuleList) for child in module):  # Funnel: blocks of layers
             continue
