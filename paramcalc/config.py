@@ -215,8 +215,10 @@ class Config:
         return values
 
     def listed(self, name: str) -> list[Any] | None:
-        """A list of any length; None when absent."""
+        """A list of any length; when absent the class's default, if that is a list, else None."""
         values = self.raw(name)
+        if values is None:
+            values = self._reading.defaults.get(name)
         if values is None:
             return None
         if not isinstance(values, Sequence) or isinstance(values, str):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from paramcalc.config_keys import known_keys
-from paramcalc.config_reading import SAME_IN_ALL, Reading
+from paramcalc.config_reading import SAME_IN_ALL, Reading, Stated
 from paramcalc.errors import ConfigError, nearest
 
 
@@ -17,29 +17,29 @@ def known_fields(reading: Reading) -> set[str]:
     return {*reading.defaults, *reading.names.values(), *reading.unused, *harmless, *when_off}
 
 
+class Names(NamedTuple):
+    """How the fields of a family are called in the file at hand."""
+
+    family: str
+    origin: str
+    others: Mapping[str, str]  # other names of fields, and those they stand for
+    known: Callable[[], Collection[str]]  # what may stand in the file, in sections with dots
+    absent: Callable[[Sequence[str]], Mapping[str, Any]]  # what holds in a section that the file does not have
+
+
 class Place(NamedTuple):
     """Where a field stands in a config: the sections around it, its key, and other keys that say the same."""
 
-    path: tuple[str, ...]
+    path: tuple[tuple[str, Mapping[str, Any]], ...]  # each with what holds in it where the file does not have it
     key: str
     others: tuple[str, ...] = ()
 
 
-def overridden(
-    fields: Mapping[str, Any],
-    overrides: Mapping[str, Any],
-    names: Mapping[str, str],
-    known: Callable[[], Collection[str]],
-    family: str,
-    origin: str,
-) -> dict[str, Any]:
-    """The fields with the overrides applied. Raises ConfigError for a field that neither file nor family knows.
-
-    `names` are other names of fields, `known` what the family reads, in sections with dots.
-    """
+def overridden(fields: Mapping[str, Any], overrides: Mapping[str, Any], names: Names) -> dict[str, Any]:
+    """The fields with the overrides applied. Raises ConfigError for a field that neither file nor family knows."""
     result = dict(fields)
     for name, value in overrides.items():
-        result = filled(result, [place(result, name, names, known, family, origin)], [value])
+        result = filled(result, [place(result, name, names)], [value])
     return result
 
 
@@ -48,8 +48,9 @@ def filled(fields: Mapping[str, Any], places: Iterable[Place], values: Iterable[
     result = dict(fields)
     for (path, key, others), value in zip(places, values, strict=True):
         section = result
-        for step in path:
-            section[step] = dict(section.get(step) or {})
+        for step, absent in path:
+            inner = section.get(step)
+            section[step] = dict(absent if inner is None else inner)
             section = section[step]
         for other in others:
             section.pop(other, None)  # what an override says, holds, under whatever name the file has it
@@ -57,33 +58,29 @@ def filled(fields: Mapping[str, Any], places: Iterable[Place], values: Iterable[
     return result
 
 
-def place(
-    fields: Mapping[str, Any],
-    name: str,
-    names: Mapping[str, str],
-    known: Callable[[], Collection[str]],
-    family: str,
-    origin: str,
-) -> Place:
+def place(fields: Mapping[str, Any], name: str, names: Names) -> Place:
     """Where a field belongs that is given under some name. Raises ConfigError as `overridden` does."""
     *path, last = name.split(".")
     section: Mapping[str, Any] = fields
-    for step in path:
-        inner = section.get(step)
-        if inner is None and step in known():
-            inner = {}
-        if not isinstance(inner, dict):
-            whole = f"`paramcalc families {family}` lists the fields it reads"
-            if step in known():
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    for depth, word in enumerate(path, start=1):
+        step = word if found else _spellings(word, names.others, section)[0]
+        inner: Any = section.get(step)
+        absent: Mapping[str, Any] = {}
+        if inner is None and ".".join(path[:depth]) in names.known():
+            inner = absent = names.absent(path[:depth])
+        if not isinstance(inner, Mapping):
+            whole = f"`paramcalc families {names.family}` lists the fields it reads"
+            if step in names.known():
                 whole = f"replace the whole of it: --set '{step}={{\"{last}\": ...}}'"
-            raise ConfigError(f"--set {name}: {step} is not a section of {origin}", whole)
+            raise ConfigError(f"--set {name}: {step} is not a section of {names.origin}", whole)
+        found.append((step, absent))
         section = inner
-    key, *others = _spellings(last, SAME_IN_ALL if path else names, section)
-    if key not in section and ".".join([*path, key]) not in known():
-        raise ConfigError(
-            f"--set {name}: no such field in {origin}", _meant(name, {*known(), *section, *names}, family)
-        )
-    return Place(tuple(path), key, tuple(others))
+    key, *others = _spellings(last, SAME_IN_ALL if path else names.others, section)
+    if key not in section and ".".join([*path, key]) not in names.known():
+        choices = {*names.known(), *section, *names.others}
+        raise ConfigError(f"--set {name}: no such field in {names.origin}", _meant(name, choices, names.family))
+    return Place(tuple(found), key, tuple(others))
 
 
 def _meant(name: str, choices: set[str], family: str) -> str:
@@ -107,6 +104,14 @@ def _synonyms(names: tuple[tuple[str, str], ...]) -> Mapping[str, Sequence[str]]
     for other, own in names:
         groups.setdefault(own, [own]).append(other)
     return groups | {other: groups[own] for other, own in names}
+
+
+def fields_below(stated: Stated, path: str = "") -> Iterator[str]:
+    """The sections that were read, with dots, and every key that may stand in them."""
+    for name, section in stated.sections.items():
+        yield f"{path}{name}"
+        yield from (f"{path}{name}.{key}" for key in known_fields(section.reading))
+        yield from fields_below(section, f"{path}{name}.")
 
 
 def other_names(reading: Reading) -> Mapping[str, str]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.config import Config
-from paramcalc.config_reading import Stated
+from paramcalc.config_fields import DEPTHS
+from paramcalc.config_reading import Reading, Stated
 from paramcalc.containers import Block
 from paramcalc.errors import ConfigError
-from paramcalc.families.registry import Family
+from paramcalc.families.registry import Family, get
 from paramcalc.model import Builder, FieldValue
-from paramcalc.overrides import Place, filled, known_fields, other_names, overridden, place
+from paramcalc.overrides import Names, Place, fields_below, filled, known_fields, other_names, overridden, place
 from paramcalc.spec import Component
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class Described(NamedTuple):
 
         if overrides.keys() <= self.fields.keys():  # under the names that the file has: the case of a sweep
             return own_fields.parse({**self.fields, **overrides}, self.origin)
-        names, known = own_fields.NAMES, own_fields.known_fields
-        return own_fields.parse(overridden(self.fields, overrides, names, known, OWN, self.origin), self.origin)
+        names = Names(OWN, self.origin, own_fields.NAMES, own_fields.known_fields, absent=lambda _: {})
+        return own_fields.parse(overridden(self.fields, overrides, names), self.origin)
 
     def values(self) -> dict[str, FieldValue]:
         """The fields by their canonical names."""
@@ -81,12 +82,10 @@ class Configured(NamedTuple):
 
     def view(self, overrides: Mapping[str, Any]) -> Config:
         """The strict view of the fields, with other values in some."""
-        reading, name = self.family.reading, self.family.name
-        known = partial(known_fields, reading)
         return Config(
-            overridden(self.fields, overrides, other_names(reading), known, name, self.origin),
-            reading,
-            family=name,
+            overridden(self.fields, overrides, self.names()) if overrides else self.fields,
+            self.family.reading,
+            family=self.family.name,
             origin=self.origin,
             architecture=self.architecture,
             head=self.head,
@@ -99,7 +98,7 @@ class Configured(NamedTuple):
         self.built(root)
         view = next(filter(_describes_layers, _views(root)), root)
         found = {name: FieldValue(view.path + name, value) for name, value in view.values().items()}
-        depth = found["num_hidden_layers"].value if "num_hidden_layers" in found else None
+        depth = next((found[name].value for name in DEPTHS if name in found), None)
         lists = {
             name: FieldValue(view.path + name, value)
             for name, value in view.fields.items()
@@ -131,16 +130,23 @@ class Configured(NamedTuple):
                 return self.tree(overrides)  # a section of its own, in which other overrides may have their place
             names = tuple(overrides)
             if names not in known:
-                known[names] = [self.place(name) for name in names]
+                known[names] = [place(self.fields, name, self.names()) for name in names]
             return self.built(base.of(filled(self.fields, known[names], overrides.values())))
 
         return tree
 
-    def place(self, name: str) -> Place:
-        """Where a field belongs. Raises ConfigError for a field that neither file nor family knows."""
+    def names(self) -> Names:
+        """How its fields may be called."""
         reading = self.family.reading
-        known = partial(known_fields, reading)
-        return place(self.fields, name, other_names(reading), known, self.family.name, self.origin)
+        return Names(self.family.name, self.origin, other_names(reading), self.known, partial(passed, reading))
+
+    def known(self) -> set[str]:
+        """Every key that may stand in a file of the family; of sections those that this one's recipe reads."""
+        try:
+            below = fields_below(self.stated())
+        except ConfigError:  # which the overrides may mend
+            below = iter(())
+        return {*known_fields(self.family.reading), *below}
 
     def of(self, fields: Mapping[str, Any]) -> Component:
         """The component tree of other fields. Raises ConfigError where there is no such model."""
@@ -153,6 +159,17 @@ class Configured(NamedTuple):
         return view.as_stated()
 
 
+def passed(reading: Reading, path: Sequence[str]) -> Mapping[str, Any]:
+    """What the class passes to the model of a section where the file does not have it; nothing of other sections."""
+    for step in path:
+        own = get(reading.kind).reading.sections if reading.kind else {}
+        reading = {**own, **reading.sections}.get(step, Reading({}))
+    if not reading.kind:
+        return {}
+    inner = {name: passed(section, ()) for name, section in reading.sections.items() if section.kind}
+    return {**reading.defaults, "model_type": reading.kind, **inner}
+
+
 def _views(view: Config) -> Iterator[Config]:
     """A view and those of its sections, outer ones first, sections of towers left out."""
     yield view
@@ -162,7 +179,7 @@ def _views(view: Config) -> Iterator[Config]:
 
 
 def _describes_layers(view: Config) -> bool:
-    return {"hidden_size", "num_hidden_layers"} <= view.values().keys()
+    return "hidden_size" in view.values() and not view.values().keys().isdisjoint(DEPTHS)
 
 
 def _built(family: Family, view: Config, origin: str) -> Component:

@@ -23,6 +23,24 @@ def test_text_only_is_the_whole_without_towers_and_projectors(name: str) -> None
     assert model.status == "exact", model.warnings
 
 
+@pytest.mark.parametrize(("name", "total"), [("gemma3", 1_321_715_968), ("llava", 2_205_702_144)])
+def test_a_field_of_a_section_that_the_file_leaves_out_can_be_set(name: str, total: int) -> None:
+    """Its class is built with eight layers in text_config, whose other fields stay what the wrapper passes."""
+    model = paramcalc.load({"model_type": name}, overrides={"text_config.num_hidden_layers": 8})
+
+    assert paramcalc.count(model).parameters.total == total
+
+
+@pytest.mark.parametrize("name", sorted(set(WITH_TOWERS) - {"nemo_speechlm"}))
+def test_a_section_that_is_stated_as_it_is_changes_nothing(name: str) -> None:
+    variants = paramcalc.load(WITH_TOWERS[name]["config"]).variants
+    depth, width = (variants.values().get(field) for field in ("num_hidden_layers", "hidden_size"))
+    same = {field.key: field.value for field in (depth, width) if field}
+    stated = paramcalc.load(variants.changed_fields(same))
+
+    assert paramcalc.count(stated).parameters.total == WITH_TOWERS[name]["total"] or stated.status == "approximate"
+
+
 @pytest.mark.parametrize("name", sorted(WITHOUT_A_LANGUAGE_MODEL))
 def test_text_only_says_why_it_cannot(name: str) -> None:
     with pytest.raises(paramcalc.ParamcalcError) as caught:

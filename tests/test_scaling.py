@@ -118,6 +118,15 @@ def test_a_depth_takes_its_lists_along() -> None:
 # -- sweeps -------------------------------------------------------------------------------------------------------
 
 
+def test_groups_of_layers_go_on_layer_by_layer() -> None:
+    """GPT-Neo writes its layers as [[["global", "local"], 12]]; its class with twice as many has 2,524,026,880."""
+    report = paramcalc.scale("gpt-neo-1.3b", {"depth": [3, 48]})
+
+    assert report.rows[0].fields["attention_types"] == [[["global", "local", "global"], 1]]
+    assert report.rows[1].parameters is not None
+    assert report.rows[1].parameters.total == 2_524_026_880
+
+
 def test_depth_is_linear_and_width_quadratic() -> None:
     """The tutorial's own case: 110 M to 194 M by doubling the depth, to 389 M by doubling the width."""
     report = paramcalc.scale(TUTORIAL, {"depth": [12, 24], "width": [768, 1536]}, context=1024)

@@ -50,7 +50,7 @@ def gpt_neo(c: Config) -> Block:
 
 def gpt_neo_kinds(c: Config) -> list[str]:
     """`attention_types` [[["global", "local"], 12]] written out: one word per layer."""
-    groups = c.raw("attention_types") or [[["global", "local"], 12]]
+    groups = c.listed("attention_types") or []
     try:
         words = [word for pattern, times in groups for _ in range(times) for word in pattern]
     except (TypeError, ValueError) as error:

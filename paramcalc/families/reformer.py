@@ -34,7 +34,7 @@ def reformer(c: Config) -> Block:
 
 def reformer_words(c: Config) -> list[str]:
     """The word for each layer. A list of one word stands for any depth; of two, it may be longer than the model."""
-    words = c.raw("attn_layers") or ["local", "lsh"] * 3
+    words = c.listed("attn_layers") or []
     c.require(set(words) <= {"local", "lsh"}, f"attn_layers {words} has unknown words", "known: local, lsh")
     depth = c.num_hidden_layers or len(words)
     if len(set(words)) == 1:

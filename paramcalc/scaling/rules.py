@@ -18,6 +18,7 @@ from functools import partial
 from math import gcd, lcm
 from typing import Any, Literal, get_args
 
+from paramcalc.config_fields import DEPTHS
 from paramcalc.errors import ParamcalcError, nearest
 from paramcalc.frozen import Frozen
 from paramcalc.model import FieldValue
@@ -25,8 +26,10 @@ from paramcalc.model import FieldValue
 Follow = Literal["ratio", "kept"]
 Values = Mapping[str, FieldValue]
 
-DEPTHS = ("num_hidden_layers", "num_decoder_layers", "encoder_layers", "decoder_layers", "num_layers")
-PATTERNS = ("hybrid_override_pattern",)  # what is as long as the model is deep, where no field says how deep that is
+PATTERNS = (
+    "hybrid_override_pattern",
+    "attn_layers",
+)  # what is as long as the model is deep, where no field says how deep that is
 WIDTH = "hidden_size"
 HEADS = (
     "num_attention_heads",
@@ -151,9 +154,19 @@ def deepened(values: Values, depth: int) -> dict[str, Any]:
     if base is None:
         raise ImpossibleError("this family has no field for its depth", "change a field of its own: --sweep FIELD=...")
     for name, (key, value) in values.items():
-        if isinstance(value, list | str) and len(value) == base and _per_layer(value):
+        if (groups := _unrolled(value)) and len(groups) == base:
+            changed[key] = [[continued(groups, depth, name), 1]]
+        elif isinstance(value, list | str) and len(value) == base and _per_layer(value):
             changed[key] = continued(value, depth, name)
     return changed
+
+
+def _unrolled(value: Any) -> list[Any]:
+    """A list of groups of layers and how often each is repeated (GPT-Neo's), layer by layer; else nothing."""
+    pairs = value if isinstance(value, list) else []
+    if not all(isinstance(pair, list) and list(map(type, pair)) == [list, int] for pair in pairs):
+        return []
+    return [entry for group, times in pairs for entry in group * times]
 
 
 def _per_layer(value: list[Any] | str) -> bool:
