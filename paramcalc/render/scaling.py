@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from paramcalc.render.table import WIDE, Column, fitted, heading
 from paramcalc.render.text import Row
 from paramcalc.render.view import View, read
-from paramcalc.units import exact, human_bytes, human_count
+from paramcalc.units import exact, human_bytes, human_count, human_flops
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -74,7 +74,9 @@ def design_table(report: DesignReport, width: int | None) -> Group:
 
 def _budget(report: DesignReport) -> str:
     budget = report.goal.budget or 0
-    return human_bytes(budget) if report.goal.match == "weight-bytes" else f"{human_count(budget)} ({exact(budget)})"
+    if report.goal.match == "weight-bytes":
+        return human_bytes(budget)
+    return f"{human_flops(budget) if report.goal.match == 'flops' else human_count(budget)} ({exact(budget)})"
 
 
 def _page(report: ScaleReport | DesignReport, width: int | None, table: Table, notes: Sequence[str]) -> Group:
@@ -138,7 +140,7 @@ def points_table(
     columns += more
     column("non-embedding", lambda row: human_count(row.parameters.non_embedding), rank=7)
     column("embeddings", lambda row: _percent(row.embedding_share), rank=8)
-    column("FLOPs/token", lambda row: human_count(row.flops.forward_per_token), rank=4)
+    column("FLOPs/token", lambda row: human_flops(row.flops.forward_per_token), rank=4)
     column("training FLOPs", lambda row: _power(row.flops.training), rank=9)
     column("weights", lambda row: human_bytes(row.weights.bytes), rank=1)
     column("cache/token", lambda row: human_bytes(row.kv_cache.bytes_per_token), rank=5)
