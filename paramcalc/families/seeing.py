@@ -25,7 +25,8 @@ def joined(text: Component, **towers: Component | None) -> Component:
     """Towers and projectors, in the order of the data, then the language model; which is all where there are none."""
     if not any(towers.values()):
         return text
-    return block(**towers, language_model=LanguageModel(items=dict(text.parts())))
+    why = text.inexact if isinstance(text, Block) else ""
+    return block(**towers, language_model=LanguageModel(items=dict(text.parts()), inexact=why))
 
 
 def renamed(model: Component, role: str) -> Component:
