@@ -36,8 +36,8 @@ Per = Literal[
     "never",
 ]
 # What limits the pairs: a mask, to the last `size` tokens or to the current chunk of `size`; or that `size` tokens make
-# one key.
-Limit = Literal["none", "window", "chunk", "stride"]
+# one key, perhaps multiplied only by those who see it, whatever else multiplies whole squares.
+Limit = Literal["none", "window", "chunk", "stride", "seen stride"]
 
 
 class Work(NamedTuple):

@@ -156,6 +156,10 @@ def test_towers_are_left_out_and_that_is_said() -> None:
         ("chunk", 3, dict(tokens=2, context=4), 4),  # the third sees three, the fourth itself
         ("chunk", 3, dict(tokens=2, context=4, causal=True), 4),
         ("chunk", 3, dict(tokens=5, counting="reference"), 25),
+        ("stride", 4, dict(tokens=10), 20),  # two whole groups each
+        ("stride", 4, dict(tokens=10, causal=True), 10),  # 3 x 0 + 4 x 1 + 3 x 2
+        ("seen stride", 4, dict(tokens=10), 10),
+        ("seen stride", 4, dict(tokens=2, context=8), 3),
     ],
 )
 def test_pairs(limit: Limit, size: int, asked: dict[str, Any], pairs: int) -> None:

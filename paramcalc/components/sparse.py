@@ -9,7 +9,7 @@ from paramcalc.dims import Size, named
 from paramcalc.kept import FLOAT32, Kept
 from paramcalc.leaves import Linear, Norm, Param
 from paramcalc.spec import Category, Component, Split, by_heads, present
-from paramcalc.work import Work
+from paramcalc.work import Limit, Work
 
 
 class Compressor(Component):
@@ -63,6 +63,7 @@ class Indexer(Component):
     k_norm: Norm | None = None
     compressor: Component | None = None  # in place of the key projection
     pool: Size = 1  # tokens whose keys are merged into one before they are scored, when there are as many (GLM-5-next)
+    seen_alone: bool = False  # each token scores those that it sees, one token after the other (Qwen4)
     kept_beside: Size = 0  # channels kept with each key: of the gate that pools keys, and whether the token is real
     key_dtype: str | None = None  # where the reference keeps keys in a dtype of their own (dots3: float32)
 
@@ -82,9 +83,9 @@ class Indexer(Component):
             stride: dict[str, Any] = {"limit": "stride", "size": self.compressor.rate}
             yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair", **stride)
             return
-        why = "" if self.weighted else "the indexer scores blocks of tokens; it is counted as if it scored each"
-        pooled: dict[str, Any] = {"limit": "stride", "size": self.pool} if self.pool > 1 else {}
-        yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair", inexact=why, **pooled)
+        limit: Limit = "seen stride" if self.seen_alone else "stride" if self.pool > 1 else "none"
+        pooled: dict[str, Any] = {"limit": limit, "size": self.pool}
+        yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair", **pooled)
         if self.weighted:
             yield Work("weighing", 2 * self.heads, "attention", "pair", **pooled)
 

@@ -90,10 +90,11 @@ class Setting(Frozen):
 
     def pairs(self, work: Work) -> int:
         """Pairs of a new token and one it attends to."""
-        if work.limit == "stride":
-            seen = within_stride(self.context, int(work.size)) - within_stride(self.past, int(work.size))
-            return seen if self.causal else self.tokens * (self.context // int(work.size))
-        size = int(work.size) if self.limited else self.context
+        size = int(work.size)
+        if work.limit in ("stride", "seen stride"):
+            seen = within_stride(self.context, size) - within_stride(self.past, size)
+            return seen if self.causal or work.limit == "seen stride" else self.tokens * (self.context // size)
+        size = size if self.limited else self.context
         if work.limit == "none" or size >= self.context:
             seen = within_window(self.context, self.context) - within_window(self.past, self.context)
             return seen if self.causal else self.tokens * self.context

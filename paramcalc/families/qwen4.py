@@ -45,6 +45,7 @@ def qwen4_attention(c: Config) -> Component:
     d, bias, d_i = c.hidden_size, c.attention_bias, c.stated("indexer_head_dim")
     c.require(c.stated("indexer_kv_heads") == 1, "indexer_kv_heads must be 1")
     indexer = unweighted(d, c.stated("indexer_n_heads"), d_i, keep=c.stated("indexer_budget"))
+    indexer = indexer.but(pool=c.stated("indexer_compress_ratio"), seen_alone=True)
     gate = head_gate(d, c.num_attention_heads, c.head_dim, bias=bias)
     return normed(c, bias=bias, inner=gate, indexer=indexer)
 

@@ -158,9 +158,9 @@ def stateful(model: Any) -> bool:
 
 
 def wants_cache(model: Any) -> bool:
-    """Whether its class takes a cache and never makes one itself (Granite 4 Vision): `generate` hands it over."""
-    forward = type(model).forward
-    return "cache" in inspect.signature(forward).parameters and "DynamicCache" not in inspect.getsource(forward)
+    """Whether its code takes a cache and never makes one itself (Granite 4 Vision): `generate` hands it over."""
+    code = inspect.getsource(sys.modules[type(model).__module__])
+    return "cache" in inspect.signature(type(model).forward).parameters and "DynamicCache(" not in code
 
 
 def read(model: Any, tokens: int) -> list[tuple[str, torch.Tensor]]:
