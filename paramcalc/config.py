@@ -8,11 +8,11 @@ and was not looked at is reported, never ignored.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from reprlib import Repr
 from typing import Any
 
 from paramcalc.config_fields import DEEPEST, LARGEST_SIZE, MAY_BE_ZERO, SYMBOLS
 from paramcalc.config_keys import known_keys
+from paramcalc.config_messages import beyond, shown
 from paramcalc.config_reading import Fields, Reading, Stated
 from paramcalc.dims import Dim, named
 from paramcalc.errors import ConfigError
@@ -325,29 +325,3 @@ def _symbolic(name: str, key: str, value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool | Dim):
         return named(SYMBOLS.get(name, name), value, origin=key)
     return value
-
-
-def beyond(value: int, most: int) -> str:
-    """What is said of a size that is a slip."""
-    size = f"{value:,}" if value < 10**24 else "absurdly large"
-    return f"is {size}; more than {most:,} cannot be meant"
-
-
-class _Brief(Repr):
-    """Values as their files write them, cut short."""
-
-    def repr_bool(self, x: bool, _level: int) -> str:
-        return "true" if x else "false"
-
-    def repr_NoneType(self, _x: None, _level: int) -> str:  # noqa: N802  (reprlib goes by the type's name)
-        return "null"
-
-
-_BRIEF = _Brief()
-_BRIEF.maxlevel, _BRIEF.maxstring, _BRIEF.maxother, _BRIEF.maxlong = 3, 60, 60, 60
-
-
-def shown(value: Any) -> str:
-    """A value for a message, cut short."""
-    text = _BRIEF.repr(value)  # never the whole of it: aliases make a short YAML file a value without end
-    return text if len(text) <= 40 else text[:37] + "..."

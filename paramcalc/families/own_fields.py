@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from paramcalc.config import beyond, shown
+from paramcalc.config_messages import beyond, shown
 from paramcalc.errors import ConfigError, nearest
 
 
