@@ -215,6 +215,10 @@ class Component(Frozen):
             for kept in part.component.all_kept():
                 yield kept._replace(copies=kept.copies * part.copies)
 
+    def running(self) -> Component:
+        """What does its work: itself, or the part whose weights it uses."""
+        return self
+
     def cache(self) -> Iterator[Kept]:
         """What the causal stacks below this component keep, with the copies of their layers.
 

@@ -109,7 +109,21 @@ def test_what_all_steps_keep_is_what_memory_says(name: str) -> None:
     report = traced(name, tokens=5, context=600, batch=2)
     kept = paramcalc.memory(paramcalc.load(name), context=600, batch=2)
 
-    told = sum(layer.passes * step.kept_bytes for layer in layers(report) for step in layer.steps)
+    told = sum(layer.caches * step.kept_bytes for layer in layers(report) for step in layer.steps)
+    assert told == kept.kv_cache.bytes + kept.state.bytes
+
+
+@pytest.mark.parametrize(
+    "family", ["blip", "blt", "cpmant", "diffusion_gemma", "funnel", "git", "hrm_text", "perceiver", "zamba", "zamba2"]
+)
+def test_layers_keep_as_often_as_they_do_so_apart(family: str) -> None:
+    """Weights that run again, passes that overwrite each other, encoders' layers that see one token after the other."""
+    config = json.loads((GOLDENS / family / "default.json").read_text())["config"]
+    model = paramcalc.load(config)
+    report = trace(model, setting(tokens=64, batch=2))
+    kept = paramcalc.memory(model, context=64, batch=2)
+
+    told = sum(block.caches * step.kept_bytes for block in report.blocks for step in block.steps)
     assert told == kept.kv_cache.bytes + kept.state.bytes
 
 

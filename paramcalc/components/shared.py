@@ -30,6 +30,9 @@ class Reused(Component):
             path = weight.name.removesuffix(".weight")
             yield Tie(f"{prefix}{path}", f"{self.owner}.{path}", weight.category)
 
+    def running(self) -> Component:
+        return self.part
+
     def all_kept(self) -> Iterator[Kept]:
         return self.part.all_kept()
 

@@ -34,11 +34,12 @@ TOWERS = ("vision", "audio")  # stacks that see images and sounds, not tokens
 
 
 class Place(NamedTuple):
-    """Where a walk through the tree is: in the stack of this role, with this shape of what comes in."""
+    """Where a walk through the tree is: in a stack of this role, which keeps what it has seen or not."""
 
     model: Model
     asked: Setting
     role: str = "decoder"
+    causal: bool = False
 
     def sizes(self) -> Mapping[str, int]:
         """What the words for axes stand for here: an encoder's tokens are those it reads."""
@@ -99,14 +100,14 @@ def walked(tree: Component, place: Place, prefix: str = "") -> Iterator[Figures]
         if isinstance(component, Mtp) or component.category in ("vision", "projector"):
             continue
         if isinstance(component, Stack):
-            yield from layers(name, component, place._replace(role=component.role))
+            yield from layers(name, component, place._replace(role=component.role, causal=component.causal))
         elif any(True for _ in component.stacks()):
             yield from walked(component, place, f"{name}.")
         else:
             alone = Block(items={part.name: component})
             role = "encoder" if prefix == "encoder." else "decoder"
             rows = list(rows_of(alone, place._replace(role=role)))
-            yield {"name": name, "kind": "", "layers": 0, "passes": 1, "role": "", "steps": rows}
+            yield {"name": name, "kind": "", "layers": 0, "passes": 1, "caches": 0, "role": "", "steps": rows}
 
 
 def layers(name: str, stack: Stack, place: Place) -> Iterator[Figures]:
@@ -114,8 +115,10 @@ def layers(name: str, stack: Stack, place: Place) -> Iterator[Figures]:
     if stack.role in TOWERS:
         return
     passes: dict[int, int] = defaultdict(int)
+    caches: dict[int, int] = defaultdict(int)
     for run in stack.runs:
         passes[id(run.layer)] += int(run.repeat) * run.passes
+        caches[id(run.layer)] += int(run.repeat) * (run.passes if run.kept is None else run.kept)
     for names, layer, copies in stack.kinds():
         marked = list(with_adds(layer))
         yield {
@@ -123,6 +126,7 @@ def layers(name: str, stack: Stack, place: Place) -> Iterator[Figures]:
             "kind": layer.label(),
             "layers": int(copies),
             "passes": passes[id(layer)],
+            "caches": caches[id(layer)] if stack.causal else 0,
             "role": stack.role,
             "steps": list(rows_of(layer, place, marked)),
         }
@@ -210,7 +214,7 @@ def parameters(layer: Component) -> dict[str, int]:
 
 def kept_bytes(layer: Component, place: Place, work: Mapping[str, int]) -> dict[str, int]:
     """Bytes of caches and states for the whole batch, by the step that makes them; `work` tells which are done."""
-    if place.role != "decoder":
+    if not place.causal:
         return {}
     assumed = assume(context=place.asked.context, batch=place.asked.batch, source=place.asked.source)
     entries = Entries(place.model, assumed)
@@ -236,8 +240,8 @@ def made_by(one: Kept, steps: list[str], recurs: list[str]) -> str:
 
 def below(component: Component, prefix: str = "") -> Iterator[tuple[str, Component]]:
     """A component and all in it, with the paths that precede their steps."""
-    yield prefix, component
-    for part in component.children():
+    yield prefix, component.running()
+    for part in component.running().children():
         yield from below(part.component, f"{prefix}{part.name}.")
 
 
@@ -265,4 +269,4 @@ def summed(steps: list[Figures]) -> list[int] | None:
     return shapes[-1] if shapes else None
 
 
-BLOCK = ("name", "kind", "role", "layers", "passes", "shape_in", "shape_out", "steps")
+BLOCK = ("name", "kind", "role", "layers", "passes", "caches", "shape_in", "shape_out", "steps")

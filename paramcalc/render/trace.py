@@ -54,6 +54,7 @@ def block_lines(block: TraceBlock) -> Iterator[tuple[str, str, str, str, str, st
     if block.layers:
         times = f"1 of {block.layers} x {block.kind}" if block.layers > 1 else block.kind
         times += f", {block.passes} passes" if block.passes > block.layers else ""
+        times += f", {block.caches} caches" if block.caches not in (0, block.passes) else ""
         yield block.name, shape_text(block.shape_in), "", "", "", f"in: {times}"
     for step in block.steps:
         name = f"  {step.name}" if block.layers else block.name if len(block.steps) == 1 else step.name
