@@ -99,6 +99,28 @@ def test_an_indexer_limits_attention_to_what_it_keeps() -> None:
     assert "limit attention to 2,048 tokens" in report.notes[0]
 
 
+def test_a_choice_limits_the_layers_that_share_it_too() -> None:
+    """Two layers of 4 heads, 20 + 10 channels for each of 8 tokens; an indexer of 2 heads of 24 channels scores 100."""
+    latent = dict(kv_lora_rank=16, q_lora_rank=24, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=10)
+    index = dict(index_n_heads=2, index_head_dim=24, index_topk=8, indexer_types=["full", "shared"])
+    sizes = dict(vocab_size=97, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4)
+    model = paramcalc.load(dict(model_type="glm_moe_dsa", **sizes, **latent, **index))
+    report = paramcalc.flops(model, tokens=1, context=100)
+
+    assert report.forward.attention == 2 * 2 * 4 * (20 + 10) * 8 + 2 * 2 * (24 + 1) * 100
+
+
+def test_blocks_that_an_indexer_picks_limit_attention() -> None:
+    """MiniMax M3: one layer of 64 heads, 2 x 128 channels for 16 blocks of 128 keys; 4 heads of 128 score them all."""
+    model = paramcalc.load(
+        dict(model_type="minimax_m3_vl_text", num_hidden_layers=1, layer_types=["minimax_m3_sparse"])
+    )
+    report = paramcalc.flops(model, tokens=1, context=8192)
+
+    assert report.forward.attention == 2 * 64 * 2 * 128 * 2048 + 2 * 4 * 128 * 8192
+    assert "limit attention to 2,048 tokens" in report.notes[0]
+
+
 def test_an_encoder_reads_its_source_once() -> None:
     model = paramcalc.load("t5-small")
     first, later = (paramcalc.flops(model, tokens=1, context=n, source=100).forward for n in (1, 2))
@@ -164,6 +186,21 @@ def test_towers_are_left_out_and_that_is_said() -> None:
 )
 def test_pairs(limit: Limit, size: int, asked: dict[str, Any], pairs: int) -> None:
     assert setting(**asked).times(Work("scores", 1, "attention", "pair", limit=limit, size=size)) == pairs
+
+
+@pytest.mark.parametrize(
+    ("asked", "pairs"),
+    [
+        (dict(tokens=20), 40),
+        (dict(tokens=20, causal=True), 30),  # 3 x 0 + 4 x 1 + 13 x 2
+        (dict(tokens=1, context=20), 2),
+        (dict(tokens=20, counting="reference"), 100),
+    ],
+)
+def test_an_indexer_picks_two_merged_keys(asked: dict[str, Any], pairs: int) -> None:
+    work = Work("scores", 1, "attention", "pair", limit="stride", size=4, most=2)
+
+    assert setting(**asked).times(work) == pairs
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,12 @@ def windowed(window: Size | None) -> Mapping[str, Any]:
     return {} if window is None else {"limit": "window", "size": window}
 
 
+def attended(window: Size | None, *picks: Size | None) -> Size | None:
+    """The last tokens of a window, or as many as an indexer picks: to count its choice is like a window."""
+    limits = [size for size in (window, *picks) if size is not None]
+    return min(limits) if limits else None
+
+
 def by_heads_alike(heads: Size, kv_heads: Size, head_dim: Size) -> dict[str, int]:
     """The sizes of attention whose heads are all alike."""
     return {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
@@ -194,7 +200,8 @@ class Attention(Component):
         per: Per = "cross" if self.source == "cross" else "pair"
         values = self.value_channels
         heads = self.heads if self.maps == 1 else self.maps * self.heads
-        yield from products(heads, keys=self.head_dim, values=values, per=per, **windowed(self.window))
+        window = attended(self.window, getattr(self.indexer, "keep", None))
+        yield from products(heads, keys=self.head_dim, values=values, per=per, **windowed(window))
         if self.merged:
             for w in products(heads, keys=self.head_dim, values=values, per="cross"):
                 yield w._replace(name=f"source_{w.name}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from paramcalc.components.attention import heads_apart, keys_and_values, products, reach, windowed
+from paramcalc.components.attention import attended, heads_apart, keys_and_values, products, reach, windowed
 from paramcalc.dims import Size
 from paramcalc.kept import Kept
 from paramcalc.leaves import Linear, Norm, Param
@@ -37,6 +37,7 @@ class LatentAttention(Component):
     query_gate: Size = 0  # channels of a gate made with the queries, out of their latent and its norm (A.X-K2)
     inner: Component | None = None  # what else works on the heads: an output gate
     indexer: Component | None = None
+    picks: Size | None = None  # tokens that the indexer of an earlier layer leaves to attend to, or one within a block
 
     @property
     def query_channels(self) -> Size:
@@ -79,10 +80,8 @@ class LatentAttention(Component):
 
         An indexer leaves each token as many to attend to as it keeps, like a window.
         """
-        keys, kept = self.query_channels, getattr(self.indexer, "keep", None)
-        limits = [size for size in (self.window, kept) if size is not None]
-        window = min(limits) if limits else None
-        yield from products(self.heads, keys=keys, values=self.value_dim, **windowed(window))
+        window = attended(self.window, self.picks, getattr(self.indexer, "keep", None))
+        yield from products(self.heads, keys=self.query_channels, values=self.value_dim, **windowed(window))
 
     def steps(self) -> Iterator[Step]:
         h, keys = self.heads, self.query_channels

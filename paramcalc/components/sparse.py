@@ -146,7 +146,8 @@ class CompressedAttention(Component):
             yield Work(name, flops, "attention", "pair", limit="window", size=self.window)
             if isinstance(self.compressor, Compressor):
                 rate = self.compressor.rate
-                yield Work(f"compressed_{name}", flops, "attention", "pair", limit="stride", size=rate)
+                most = getattr(self.indexer, "keep", None)
+                yield Work(f"compressed_{name}", flops, "attention", "pair", limit="stride", size=rate, most=most)
 
     def keeps(self) -> Iterator[Kept]:
         """The key, which is the value too, of each token inside the window: kept twice where nothing is compressed.

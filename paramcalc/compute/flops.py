@@ -146,6 +146,7 @@ def notes(tree: Component, asked: Setting) -> Iterator[str]:
         yield "towers and projectors are left out: they run for images and sounds, not for tokens"
     yield from inexact(text)
     limits = {int(w.size) for w in works if w.limit in ("window", "chunk") and w.size < asked.context and w.per in SEEN}
+    limits |= {int(w.most) for w in works if w.most is not None and w.most < asked.context // int(w.size)}
     if limits and asked.limited:
         sizes = ", ".join(f"{size:,}" for size in sorted(limits))
         yield f"windows limit attention to {sizes} tokens; eager attention multiplies all pairs (counting: reference)"

@@ -92,8 +92,10 @@ class Setting(Frozen):
         """Pairs of a new token and one it attends to."""
         size = int(work.size)
         if work.limit in ("stride", "seen stride"):
-            seen = within_stride(self.context, size) - within_stride(self.past, size)
-            return seen if self.causal or work.limit == "seen stride" else self.tokens * (self.context // size)
+            groups = self.context // size
+            most = work.most if work.most is not None and self.limited else groups
+            seen = within_stride(self.context, size, most=most) - within_stride(self.past, size, most=most)
+            return seen if self.causal or work.limit == "seen stride" else self.tokens * min(groups, most)
         size = size if self.limited else self.context
         if work.limit == "none" or size >= self.context:
             seen = within_window(self.context, self.context) - within_window(self.past, self.context)
@@ -112,10 +114,11 @@ def within_window(tokens: int, size: int) -> int:
     return full * (full + 1) // 2 + (tokens - full) * size
 
 
-def within_stride(tokens: int, size: int) -> int:
-    """Whole groups of `size` tokens that each of the first `tokens` has before or up to it, summed."""
-    groups, rest = divmod(tokens, size)
-    return size * (groups * (groups - 1) // 2) + (rest + 1) * groups
+def within_stride(tokens: int, size: int, *, most: int) -> int:
+    """Whole groups of `size` tokens, `most` of them, that each of the first `tokens` has up to it, summed."""
+    few = min(tokens, most * size)
+    groups, rest = divmod(few, size)
+    return size * (groups * (groups - 1) // 2) + (rest + 1) * groups + (tokens - few) * most
 
 
 def within_chunk(tokens: int, size: int) -> int:

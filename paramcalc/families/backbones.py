@@ -232,6 +232,7 @@ def mistral_large4_text(c: Config) -> Block:
 
     def layer(rope: bool, index: str, kind: str) -> Block:
         mixer = attn[rope].but(inner=softmax_scaling(c.num_attention_heads), indexer=indexer[index])
+        mixer = mixer.but(picks=c.index_topk)
         return pre_norm(rms(c), mixer, ffn[kind])
 
     words = mlp_words(c, first_dense(c, c.first_k_dense_replace))
@@ -271,7 +272,7 @@ def glm5_next_text(c: Config) -> Block:
     plan = list(zip(words, indexer_words(c), mlp_words(c, first_dense(c, 3)), strict=True))
 
     def layer(word: str, index: str, kind: str) -> Block:
-        mixer = delta if word == LINEAR else latent_attention(c).but(indexer=indexer[index])
+        mixer = delta if word == LINEAR else latent_attention(c).but(indexer=indexer[index], picks=c.index_topk)
         return block(attn_streams=mix, input_norm=rms(c), attn=mixer, ffn_streams=mix, post_norm=rms(c), ffn=ffn[kind])
 
     layers = {kind: layer(*kind) for kind in dict.fromkeys(plan)}

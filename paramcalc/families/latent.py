@@ -46,7 +46,7 @@ def deepseek_v32(c: Config) -> Block:
 @family("glm_moe_dsa")
 def glm_moe_dsa(c: Config) -> Block:
     """DeepSeek-V3.2 where a layer may use the choice of the indexer before it (GlmMoeDsaForCausalLM)."""
-    attn = {"full": indexed(c), "shared": latent_attention(c)}
+    attn = {"full": indexed(c), "shared": latent_attention(c).but(picks=c.index_topk)}
     ffn, ffn_words = {DENSE: glu(c), SPARSE: experts(c)}, mlp_words(c, first_dense(c, c.first_k_dense_replace))
     unbuilt_mtp(c)
     ignored(c, moe_layer_freq=1)

@@ -39,7 +39,9 @@ def hy_v4(c: Config) -> Block:
     default = ["shared" if i and (i - 1) % 4 else "full" for i in range(c.num_hidden_layers)]
     ffn, mix = {DENSE: glu(c), SPARSE: experts(c)}, streams(c, 2 * c.hc_mult, 2)
     layers = {
-        (word, kind): streamed(c, attn.but(indexer=index[word]), ffn[kind], mix) for word in index for kind in ffn
+        (word, kind): streamed(c, attn.but(indexer=index[word], picks=c.index_topk), ffn[kind], mix)
+        for word in index
+        for kind in ffn
     }
     words = zip(c.words("indexer_types", index) or default, mlp_words(c, first_dense(c, 1)), strict=True)
     return causal_lm(c, [layers[pair] for pair in words], norm=merged(c))

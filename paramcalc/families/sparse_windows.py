@@ -123,7 +123,8 @@ def minimax_m3_text(c: Config) -> Block:
     """Normed queries and keys, in some layers an indexer that picks blocks; experts (MiniMaxM3VLForCausalLM)."""
     # The original file's section, whose fields take precedence over the flat ones.
     legacy = c.section("sparse_attention_config")
-    heads, keep = legacy.sparse_num_index_heads or c.index_n_heads, legacy.sparse_topk_blocks or c.index_topk_blocks
+    heads, blocks = legacy.sparse_num_index_heads or c.index_n_heads, legacy.sparse_topk_blocks or c.index_topk_blocks
+    keep = blocks * (legacy.sparse_block_size or c.index_block_size)
     indexer = unweighted(c.hidden_size, heads, legacy.sparse_index_dim or c.index_head_dim, keep=keep)
     attn = {FULL: normed(c), INDEXED: normed(c, indexer=indexer)}
     experts = moe(c, c.intermediate_size, experts=c.num_experts, shared=c.shared_intermediate_size, correction=True)
