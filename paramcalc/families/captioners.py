@@ -94,23 +94,31 @@ def kosmos_2(c: Config) -> Component:
 # -- cross attention in the decoder's layers ---------------------------------------------------------------------
 
 
-@family("blip", towers=SEES)
+@family("blip")
 def blip(c: Config) -> Component:
-    """BERT as a decoder that attends to an image (BLIP, 2201.12086; BlipForConditionalGeneration)."""
-    stated(c)
-    text, seen = c.section("text_config"), c.section("vision_config")
-    cross = mha(text, source="cross", kv_width=seen.hidden_size)
+    """A ViT, and BERT as a decoder that attends to it (BLIP, 2201.12086; BlipForConditionalGeneration)."""
+    if c.head not in ("seq2seq_lm", "none"):
+        raise unknown_head(c)
+    seen, v = tower_in(c, "vision_config")
+    text, whole = c.section("text_config"), c.head == "seq2seq_lm"
+    cross = mha(text, source="cross", kv_width=v.hidden_size)
     plain = encoder_layer(text).items
     parts: dict[str, Component] = {}
     for name, part in plain.items():
         if name == "ffn":
             parts |= {"cross_attn": cross, "cross_attn_norm": layer_norm(text)}
         parts[name] = part
-    whole = c.head == "seq2seq_lm"
     pooler = Linear(d_in=text.hidden_size, d_out=text.hidden_size, bias=True, category="head", per="sequence")
     head = {"lm_head": masked_lm_head(text, text.hidden_size)} if whole else {"pooler": pooler}
     layers = stack("encoder", Run(text.num_hidden_layers, block(**parts)), causal=whole)
-    return block(**embeddings(text, text.hidden_size, types=False), layers=layers, **head)
+    language = block(**embeddings(text, text.hidden_size, types=False), layers=layers, **head)
+    compared = block(
+        "projector",
+        visual_proj=Linear(d_in=v.hidden_size, d_out=c.projection_dim),
+        text_proj=Linear(d_in=text.hidden_size, d_out=c.projection_dim),
+        scale=Param(shape=(1,)),
+    )
+    return joined(language, vision_tower=seen, projector=None if whole else compared)
 
 
 @family("idefics", towers=(*SEES, "perceiver_config"))

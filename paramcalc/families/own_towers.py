@@ -45,7 +45,7 @@ def qwen2_5_vl(c: Config) -> Component:
     return sees(c, lambda v, _: qwen2_5_merger(v), flat=True)
 
 
-@family("qwen3_vl", "qwen3_vl_moe", ties="above")
+@family("qwen3_vl", "qwen3_vl_moe", "cohere_compass", ties="above")
 def qwen3_vl(c: Config) -> Component:
     """A ViT, mergers for several of its layers, Qwen3 (Qwen3VLForConditionalGeneration)."""
     return sees(c, lambda v, _: qwen3_merger(v, deep=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from paramcalc.config import Config
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import any_language_model, only_text, own_language_model, section_alone, text_alone
-from paramcalc.families.skeletons import ignored
 from paramcalc.spec import Component
 
 SEES, HEARS = ("vision_config",), ("audio_config",)
@@ -15,8 +14,6 @@ BOTH = (*SEES, *HEARS)
 @family("fast_vlm", towers=SEES, ties="either")
 @family("florence2", towers=SEES, ties="above")
 @family("fun_asr_nano", towers=(*HEARS, "adaptor_config"), ties="above")
-@family("lfm3_vl", towers=SEES, ties="above")
-@family("minicpm_ocr", "minicpmv4_6", "minicpmv4_7", towers=SEES, ties="above")
 @family("perception_lm", towers=SEES, ties="first")
 @family(
     "vibevoice",
@@ -31,20 +28,14 @@ def text_part(c: Config) -> Component:
 
 @family("apertus1p5", towers=BOTH, ties="above")
 @family(
-    "cohere_compass",
     "cosmos3_edge",
-    "deepseek_ocr2",
-    "ernie4_5_vl_moe",
     "glm5_next",
-    "granite_docling",
-    "hy_v4_vl",
     towers=SEES,
     ties="above",
 )
 @family("inkling_mm_model", "muse_spark", towers=BOTH, ties="above")
-@family("inkling2", "inkling2_loop", "muse_glimmer", "step3p7", "unlimited_ocr", towers=SEES, ties="above")
+@family("inkling2", "inkling2_loop", "muse_glimmer", towers=SEES, ties="above")
 @family("minimax_m3_vl", towers=SEES, ties="either")
-@family("molmo2", towers=(*SEES, "adapter_config"), ties="above")
 @family("nemotron_h_omni", towers=BOTH, ties="section")
 def own_text_part(c: Config) -> Component:
     """A language model of one kind with its head, beside towers that are not counted (Molmo2...Generation)."""
@@ -52,12 +43,3 @@ def own_text_part(c: Config) -> Component:
         return section_alone(c, *c.towers)
     only_text(c, *c.towers)
     return own_language_model(c)[0]
-
-
-@family("hunyuan_vl", towers=SEES, ties="either")
-def hunyuan_vl(c: Config) -> Component:
-    """Hunyuan's dense decoder beside a ViT that is not counted; older files are flat (HunYuanVL...Generation)."""
-    only_text(c, *c.towers)
-    if c.raw("text_config") is None:
-        ignored(c, tie_word_embeddings=True)
-    return own_language_model(c, flat=True)[0]

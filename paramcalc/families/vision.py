@@ -76,6 +76,7 @@ def two_layers(d_in: int, hidden: int, d_out: int, *, bias: bool = True) -> dict
 
 
 @tower("siglip_vision_model", "idefics2_vision", "idefics3_vision", "smolvlm_vision")
+@tower("granite_docling_vision")
 def siglip(v: Config) -> Block:
     """A ViT without a class token, and perhaps an attention pooling head (SigLIP, 2303.15343; SiglipVisionModel)."""
     return pooled(v, patch_count(v))
@@ -216,7 +217,7 @@ def qwen2_5_merger(v: Config) -> Block:
 
 
 @tower("qwen3_vl_vision", "qwen3_vl_moe_vision", "qwen3_omni_moe_vision_encoder")
-@tower("qwen3_5_vision", "qwen3_5_moe_vision", "qwen4_exp_vision")
+@tower("qwen3_5_vision", "qwen3_5_moe_vision", "qwen4_exp_vision", "cohere_compass_vision")
 def qwen3_vision(v: Config) -> Block:
     """A ViT with learned and rotary positions (Qwen3VLVisionModel)."""
     return block(

@@ -74,6 +74,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
             part(r"^VisionEncoderDecoderModel$", "encoder"),
             part(r"^DeepseekVLHybridModel$", "high_res_vision_alpha", "high_res_vision_proj"),
             part(r"^JanusModel$", "generation_embeddings", "generation_aligner", "generation_head"),
+            part(r"^GraniteDoclingModel$", "density_router"),
             part(r"^FuyuModel$", "vision_embed_tokens"),
             part(r"^NeoMMEModel$", "patch_embeddings"),
             part(r"^GotOcr2Model$", "vision_tower"),
