@@ -31,6 +31,10 @@ class Block(Component):
     def parts(self) -> Mapping[str, Component]:
         return self.items
 
+    def stacks(self) -> Iterator[Stack]:
+        for part in self.items.values():
+            yield from part.stacks()
+
     works = Component.by_its_parts
 
     def _work(self) -> Iterator[Work]:

@@ -17,6 +17,7 @@ else:
 
 
 REQUIRED: Any = object()
+DERIVED = ("_remembered", "_key")  # what an object holds beside its fields
 T = TypeVar("T")
 
 
@@ -40,9 +41,12 @@ class Frozen:
     def __init__(self, **values: Any) -> None:
         given = {**self.fields, **values}
         if len(given) != len(self.fields) or not self.required <= values.keys():
-            wrong = [name for name in given if name not in self.fields or given[name] is REQUIRED]
-            raise TypeError(f"{type(self).__name__}: unknown or missing fields: {', '.join(wrong)}")
+            raise self._wrong(given)
         self.__dict__.update(given)
+
+    def _wrong(self, given: Mapping[str, Any]) -> TypeError:
+        wrong = [name for name in given if name not in self.fields or given[name] is REQUIRED]
+        return TypeError(f"{type(self).__name__}: unknown or missing fields: {', '.join(wrong)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be set")
@@ -63,7 +67,13 @@ class Frozen:
 
     def but(self, **changes: Any) -> Self:
         """The same with other values in some fields."""
-        return type(self)(**{**self.values(), **changes})
+        if not self.fields.keys() >= changes.keys():
+            raise self._wrong(changes)
+        other = object.__new__(type(self))
+        other.__dict__.update({**self.__dict__, **changes})
+        for derived in DERIVED:
+            other.__dict__.pop(derived, None)
+        return other
 
     def values(self) -> dict[str, Any]:
         """The fields and their values."""
@@ -78,10 +88,14 @@ class Frozen:
         return found
 
     def key(self) -> tuple[Any, ...]:
-        """What stands for it in a dict: equal objects have equal keys."""
-        plain, nested = _fields_of(type(self))  # type: ignore[arg-type]  # the class can be hashed, its objects cannot
+        """What stands for it in a dict: equal objects have equal keys. Made once: layers share their parts."""
         own = self.__dict__
-        return (type(self), plain(own), *[_key(v) if isinstance(v, NESTED) else v for v in map(own.get, nested)])
+        found: tuple[Any, ...] | None = own.get("_key")
+        if found is None:
+            plain, nested = _fields_of(type(self))  # type: ignore[arg-type]  # the class can be hashed, its objects cannot
+            inner = [_key(v) if isinstance(v, NESTED) else v for v in map(own.get, nested)]
+            found = own["_key"] = (type(self), plain(own), *inner)
+        return found
 
 
 @cache

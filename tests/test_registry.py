@@ -15,12 +15,14 @@ import pytest
 
 from paramcalc.config import Config
 from paramcalc.config_keys import known_keys
+from paramcalc.containers import Stack
 from paramcalc.errors import ParamcalcError
 from paramcalc.families.registry import HEADS, Family, get, index, split_class
 from paramcalc.families.towers import TOWERS
 from paramcalc.loading import load
+from paramcalc.spec import Component
 from tests.conftest import ROOT
-from tests.test_goldens import CASES, read
+from tests.test_goldens import CASES, REFUSED, case_id, read
 
 NAMES = [name for name in index() if name != "transformer"]
 
@@ -157,3 +159,17 @@ def test_the_index_is_one_family_a_line() -> None:
 
     assert len(lines) == len(index()) + 2
     assert json.loads("{" + lines[1].rstrip(",") + "}")
+
+
+def test_only_containers_hold_stacks_of_layers() -> None:
+    """What looks for stacks, a sweep's every point, need not look into attention and experts."""
+
+    def below(component: Component) -> list[Stack]:
+        if isinstance(component, Stack):
+            return [component]
+        return [stack for part in component.children() for stack in below(part.component)]
+
+    for case in CASES:
+        if case.stem == "default" and case_id(case) not in REFUSED:
+            tree = load(read(case)["config"]).tree
+            assert [id(stack) for stack in tree.stacks()] == [id(stack) for stack in below(tree)]

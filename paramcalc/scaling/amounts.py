@@ -70,12 +70,12 @@ def _units(component: Component, outer: Category | None, times: int, *, text: Co
     speaks = speaks or component is text
     if isinstance(component, Stack):
         return list(_layers(component, outer, times, speaks=speaks))
+    if next(component.stacks(), None) is None:
+        return [Unit(component, times, outer, speaks)]
     inner, found = claimed(outer, component.category), []
     for part in component.children():
         found += _units(part.component, inner, times * int(part.copies), text=text, speaks=speaks)
-    if any(unit.layer is not None for unit in found):
-        return found
-    return [Unit(component, times, outer, speaks)]
+    return found
 
 
 def _layers(stack: Stack, outer: Category | None, times: int, *, speaks: bool) -> Iterator[Unit]:
