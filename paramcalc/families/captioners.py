@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from paramcalc.config import Config
 from paramcalc.config_reading import Reading
-from paramcalc.containers import Run, block, stack
-from paramcalc.families.attentions import equal_heads, gqa, mha
+from paramcalc.containers import Block, Run, block, stack
+from paramcalc.families.attentions import equal_heads, gqa, mha, sized
 from paramcalc.families.encoding import embeddings, encoder_layer
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.heads import masked_lm_head, unknown_head
@@ -52,15 +54,26 @@ def blip_2(c: Config) -> Component:
     return joined(text.recipe(view), vision_tower=seen, projector=projector)
 
 
-@family("vision-encoder-decoder", towers=("encoder",))
+@family("vision-encoder-decoder")
 def vision_encoder_decoder(c: Config) -> Component:
-    """Any decoder, which attends to what any encoder of images puts out (VisionEncoderDecoderModel)."""
-    only_text(c, *c.towers)
+    """Any decoder, which attends to what an encoder of images puts out (VisionEncoderDecoderModel).
+
+    Encoders other than ViT and DeiT are not counted.
+    """
     kind = c.section("decoder", Reading({})).raw("model_type") or c.declared("decoder").kind
     text = get(kind)
     ours = {} if c.says("decoder") else {"is_decoder": True, "add_cross_attention": True}
     reading = text.reading._replace(defaults={**text.reading.defaults, **ours})
-    return text.recipe(c.section("decoder", reading, family=kind, head="lm"))
+    view = c.section("decoder", reading, family=kind, head="lm")
+    stated = c.raw("encoder")
+    encoder = stated.get("model_type") if isinstance(stated, Mapping) else None
+    if encoder not in (None, "vit", "deit"):
+        only_text(c, "encoder")
+        return text.recipe(view)
+    seen, v = tower_in(c, "encoder", kind=encoder)
+    bridged = v.hidden_size != view.hidden_size and view.raw("cross_attention_hidden_size") is None
+    bridge = Linear(d_in=v.hidden_size, d_out=view.hidden_size, bias=True, category="projector") if bridged else None
+    return joined(text.recipe(view), vision_tower=seen, projector=bridge)
 
 
 # -- Kosmos ------------------------------------------------------------------------------------------------------
@@ -121,16 +134,14 @@ def blip(c: Config) -> Component:
     return joined(language, vision_tower=seen, projector=None if whole else compared)
 
 
-@family("idefics", towers=(*SEES, "perceiver_config"))
+@family("idefics")
 def idefics(c: Config) -> Component:
-    """Llama with gated cross attention to images before some of its layers (IDEFICS; IdeficsForVisionText2Text)."""
-    stated(c)
-    d, depth, d_v, more = (
-        c.hidden_size,
-        c.num_hidden_layers,
-        c.section("vision_config").embed_dim,
-        c.additional_vocab_size,
-    )
+    """CLIP, and Llama with gated cross attention to it before some of its layers (IdeficsForVisionText2Text)."""
+    if c.head not in ("seq2seq_lm", "none"):
+        raise unknown_head(c)
+    seen, v = tower_in(c, "vision_config")
+    resampler = idefics_resampler(c.section("perceiver_config"), v) if c.use_resampler else c.raw("perceiver_config")
+    d, depth, d_v, more = c.hidden_size, c.num_hidden_layers, v.hidden_size, c.additional_vocab_size
     c.require(c.alpha_type in ("float", "vector"), f"alpha_type {c.alpha_type!r} is neither float nor vector")
     gate, norm = Param(shape=(d if c.alpha_type == "vector" else 1,)), Norm(width=equal_heads(c))
     qk_norm = norm if c.qk_layer_norms else None
@@ -143,11 +154,22 @@ def idefics(c: Config) -> Component:
     if more and c.head == "seq2seq_lm":
         head = Linear(d_in=d, d_out=more, category="head", split=by_vocabulary(more))
     whole = causal_lm(c, Run(depth, layer), norm=rms(c), before={"more_tokens": extra})
-    return block(
+    language = block(
         **whole.items,
         more_head=head.but(tied_to="more_tokens") if head and tied else head,
         cross_layers=stack("cross", Run(depth // c.cross_layer_interval, crossed)),
     )
+    return joined(language, vision_tower=seen, projector=resampler if c.use_resampler else None)
+
+
+def idefics_resampler(p: Config, v: Config) -> Block:
+    """Learned queries that look at the tower's output (IdeficsPerceiverResampler)."""
+    d, heads, d_h, norm = v.hidden_size, p.resampler_n_heads, p.resampler_head_dim, layer_norm(v)
+    qk_norm = Norm(width=d_h, bias=True) if p.qk_layer_norms_perceiver else None
+    attn = sized(d, heads, d_h, qk_norm=qk_norm, source="cross")
+    layer = block(context_norm=norm, query_norm=norm, attn=attn, ffn_norm=norm, ffn=mlp(v, 4 * d, bias=False))
+    queries = Param(shape=(p.resampler_n_latents, d))
+    return block("projector", queries=queries, layers=stack("projector", Run(p.resampler_depth, layer)), norm=norm)
 
 
 @family("evolla", towers=("protein_encoder_config",))

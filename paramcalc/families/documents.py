@@ -64,7 +64,7 @@ def paddleocr_vl(c: Config) -> Component:
 # -- GLM-OCR -----------------------------------------------------------------------------------------------------
 
 
-@tower("glm_ocr_vision")
+@tower("glm_ocr_vision", "glm5_next_vision")
 def glm_ocr_vision(v: Config) -> Block:
     """Llama's layer with norms on queries and keys, and rotary positions (GlmOcrVisionModel)."""
     norm = Norm(width=equal_heads(v))
@@ -73,7 +73,7 @@ def glm_ocr_vision(v: Config) -> Block:
     return block("vision", patches=cubes(v), layers=stack("vision", Run(v.num_hidden_layers, layer)), norm=rms(v))
 
 
-def glm_ocr_merger(v: Config) -> Block:
+def glm_ocr_merger(v: Config, hidden: int) -> Block:
     """A convolution over neighbouring vectors, a projection with a norm, and a gated FFN."""
     out, side = v.out_hidden_size, v.spatial_merge_size
     return block(
@@ -81,11 +81,17 @@ def glm_ocr_merger(v: Config) -> Block:
         downsample=PatchEmbedding(width=out, channels=v.hidden_size, patch=(side, side)),
         proj=Linear(d_in=out, d_out=out),
         norm=Norm(width=out, bias=True),
-        ffn=Mlp(width=out, hidden=out * v.in_channels, gated=True),
+        ffn=Mlp(width=out, hidden=hidden, gated=True),
     )
 
 
 @family("glm_ocr", ties="either")
 def glm_ocr(c: Config) -> Component:
     """A tower, a convolution and a merger, GLM-4 (GlmOcrForConditionalGeneration)."""
-    return sees(c, lambda v, _: glm_ocr_merger(v))
+    return sees(c, lambda v, _: glm_ocr_merger(v, v.out_hidden_size * v.in_channels))
+
+
+@family("glm5_next", ties="above")
+def glm5_next(c: Config) -> Component:
+    """GLM-OCR's tower and merger, GLM 5 (Glm5NextForConditionalGeneration)."""
+    return sees(c, lambda v, _: glm_ocr_merger(v, v.projection_intermediate_size))

@@ -8,14 +8,14 @@ from paramcalc.config import Config
 from paramcalc.config_reading import Reading
 from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, mha, normed, sized
+from paramcalc.families.attentions import gqa, normed, sized
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.patterns import FULL, mixers
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import composes, joined, own_language_model, section_alone, sees, text_alone
 from paramcalc.families.skeletons import ignored, layer_norm, pre_norm, rms
 from paramcalc.families.towers import tower, tower_in
-from paramcalc.families.vision import cubes, pair, patch_count, patches, plain, square, two_layers
+from paramcalc.families.vision import cubes, pair, patches, plain, square, two_layers
 from paramcalc.leaves import Embedding, Linear, Norm, Param
 from paramcalc.spec import Component
 
@@ -121,37 +121,6 @@ def hy_v4_vl(c: Config) -> Component:
     return sees(c, projector)
 
 
-# -- Step 3.7 ----------------------------------------------------------------------------------------------------
-
-
-@tower("step3p5_vision")
-def step3p5_vision(v: Config) -> Block:
-    """A ViT with a learned scale behind each part, and two convolutions that shrink the image (Step3p7VisionModel)."""
-    d, scale = v.hidden_size, Param(shape=(v.hidden_size,))
-    hidden = named("d_ff", int(d * v.mlp_ratio), origin="hidden_size x mlp_ratio")
-    norm = layer_norm(v)
-    layer = block(input_norm=norm, attn=mha(v), attn_scale=scale, post_norm=norm, ffn=mlp(v, hidden), ffn_scale=scale)
-    return block(
-        "vision",
-        patches=patches(v, bias=False),
-        positions=Embedding(rows=patch_count(v), width=d),
-        pre_norm=norm,
-        layers=stack("vision", Run(v.num_hidden_layers, layer)),
-        conv_1=Conv2d(channels=2 * d, kernel=3, per_group=d),
-        conv_2=Conv2d(channels=4 * d, kernel=3, per_group=2 * d),
-    )
-
-
-@family("step3p7", ties="above")
-def step3p7(c: Config) -> Component:
-    """A ViT, convolutions, one layer, Step 3.5 (Step3p7ForConditionalGeneration)."""
-
-    def projector(v: Config, d: int) -> Linear:
-        return Linear(d_in=4 * v.hidden_size, d_out=d, bias=c.projector_bias, category="projector")
-
-    return sees(c, projector)
-
-
 # -- ERNIE 4.5 ---------------------------------------------------------------------------------------------------
 
 
@@ -214,3 +183,36 @@ def lfm3_vl(c: Config) -> Component:
         return block("projector", norm=layer_norm(v), **layers)
 
     return composes(c, projector, any_tower=False)
+
+
+# -- MiniMax M3 and Cosmos 3 -------------------------------------------------------------------------------------
+
+
+@tower("minimax_m3_vl_vision")
+def minimax_m3_vision(v: Config) -> Block:
+    """A ViT over patches of two frames, with a norm before its layers (MiniMaxM3VLVisionModel)."""
+    layers = stack("vision", Run(v.num_hidden_layers, plain(v)))
+    return block("vision", patches=cubes(v, bias=False), pre_norm=layer_norm(v), layers=layers)
+
+
+@family("minimax_m3_vl", ties="either")
+def minimax_m3_vl(c: Config) -> Component:
+    """A ViT, two layers, two more over neighbouring patches, MiniMax M3 (MiniMaxM3Sparse...Generation)."""
+
+    def projector(v: Config, d: int) -> Block:
+        hidden = c.projector_hidden_size
+        one, merged = two_layers(v.hidden_size, hidden, d), two_layers(d * square(v), hidden, d)
+        return block("projector", **one, merger=block(**merged))
+
+    return sees(c, projector)
+
+
+@family("cosmos3_edge", ties="above")
+def cosmos3_edge(c: Config) -> Component:
+    """SigLIP 2, two layers over neighbouring patches, Cosmos 3 (Cosmos3EdgeForConditionalGeneration)."""
+
+    def projector(v: Config, d: int) -> Block:
+        layers = two_layers(v.hidden_size * square(v), c.projector_hidden_size, d)
+        return block("projector", norm=layer_norm(v), **layers)
+
+    return sees(c, projector)

@@ -13,7 +13,7 @@ from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.skeletons import layer_norm, pre_norm, rms
 from paramcalc.families.towers import tower
 from paramcalc.families.vision import patch_count, patches
-from paramcalc.leaves import Embedding, Norm, Param
+from paramcalc.leaves import Embedding, Linear, Norm, Param
 from paramcalc.spec import Component
 
 
@@ -100,3 +100,20 @@ def qformer(v: Config) -> Block:
     looking = layer(looks=True)
     layers = [plain if i % every else looking for i in range(v.num_hidden_layers)]
     return block("projector", **before, layers=stack("projector", layers))
+
+
+@tower("vit", "deit")
+def vit(v: Config) -> Block:
+    """The first ViT, with a class token and a pooler; DeiT has a token for its teacher too (2010.11929; ViTModel)."""
+    d, token = v.hidden_size, Param(shape=(1, 1, v.hidden_size))
+    layer = pre_norm(layer_norm(v), mha(v, qkv_bias=v.qkv_bias), mlp(v, v.intermediate_size))
+    return block(
+        "vision",
+        class_token=token,
+        teacher_token=token if v.distilled else None,
+        patches=patches(v),
+        positions=Param(shape=(1, patch_count(v) + (2 if v.distilled else 1), d)),
+        layers=stack("vision", Run(v.num_hidden_layers, layer)),
+        norm=layer_norm(v),
+        pooler=Linear(d_in=d, d_out=v.pooler_output_size or d, bias=True),
+    )

@@ -12,7 +12,6 @@ BOTH = (*SEES, *HEARS)
 
 
 @family("fast_vlm", towers=SEES, ties="either")
-@family("florence2", towers=SEES, ties="above")
 @family("fun_asr_nano", towers=(*HEARS, "adaptor_config"), ties="above")
 @family("perception_lm", towers=SEES, ties="first")
 @family(
@@ -27,15 +26,7 @@ def text_part(c: Config) -> Component:
 
 
 @family("apertus1p5", towers=BOTH, ties="above")
-@family(
-    "cosmos3_edge",
-    "glm5_next",
-    towers=SEES,
-    ties="above",
-)
-@family("inkling_mm_model", "muse_spark", towers=BOTH, ties="above")
-@family("inkling2", "inkling2_loop", "muse_glimmer", towers=SEES, ties="above")
-@family("minimax_m3_vl", towers=SEES, ties="either")
+@family("inkling_mm_model", towers=BOTH, ties="above")
 @family("nemotron_h_omni", towers=BOTH, ties="section")
 def own_text_part(c: Config) -> Component:
     """A language model of one kind with its head, beside towers that are not counted (Molmo2...Generation)."""

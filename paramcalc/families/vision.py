@@ -82,7 +82,7 @@ def siglip(v: Config) -> Block:
     return pooled(v, patch_count(v))
 
 
-@tower("siglip2_vision_model")
+@tower("siglip2_vision_model", "cosmos3_edge_vision")
 def siglip2(v: Config) -> Block:
     """SigLIP over images of any shape, its positions stretched to each (SigLIP 2, 2502.14786; Siglip2VisionModel)."""
     return pooled(v, v.num_patches)
@@ -108,7 +108,7 @@ def averaged(v: Config, d_out: int) -> Block:
     return block("projector", norm=rms(v), weight=Param(shape=(v.hidden_size, d_out)))
 
 
-@tower("clip_vision_model", "git_vision_model", "kosmos_2_vision_model")
+@tower("clip_vision_model", "git_vision_model", "kosmos_2_vision_model", "idefics_vision")
 def clip(v: Config) -> Block:
     """A ViT with a class token and a norm before its layers (CLIP, 2103.00020; CLIPVisionModel)."""
     return block(

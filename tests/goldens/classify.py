@@ -185,7 +185,9 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
     (
         "attention",
         (
-            held_by(r"(SoftmaxScaling|Attention|Attn|AttentionLayer|AttentionBlock|Indexer|MLA|^JetMoeMoA)$"),
+            held_by(
+                r"(SoftmaxScaling|Attention|Attn|(?<!GatedCross)AttentionLayer|AttentionBlock|Indexer|MLA|^JetMoeMoA)$"
+            ),
             part(r"^SqueezeBertModule$", "post_attention"),
             called("relative_attention_bias"),
         ),

@@ -1,0 +1,73 @@
+"""Florence 2: attention between places and between channels in turn, before BART."""
+
+from __future__ import annotations
+
+from paramcalc.components import Conv2d, Mlp
+from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
+from paramcalc.dims import named
+from paramcalc.families.attentions import sized
+from paramcalc.families.registry import family
+from paramcalc.families.seeing import any_language_model, joined
+from paramcalc.families.towers import tower, tower_in
+from paramcalc.leaves import Embedding, Linear, Norm, Param
+from paramcalc.spec import Component
+
+STAGES: dict[str, list[int]] = {
+    "embed_dim": [128, 256, 512, 1024],
+    "depths": [1, 1, 9, 1],
+    "patch_size": [7, 3, 3, 3],
+    "num_heads": [4, 8, 16, 32],
+    "num_groups": [4, 8, 16, 32],
+}
+
+
+def of_stages(v: Config, name: str) -> list[int]:
+    """One number for each stage of the tower."""
+    stated = v.listed(name)
+    return STAGES[name] if stated is None else [v.whole(name, number) for number in stated]
+
+
+@tower("florence_vision")
+def davit(v: Config) -> Block:
+    """Stages of windowed attention and attention between channels (DaViT, 2204.03645; Florence2VisionBackbone)."""
+    first = v.listed("patch_prenorm")
+    norms_first = [False, True, True, True] if first is None else [bool(one) for one in first]
+    parts: dict[str, Component] = {}
+    seen = v.in_channels
+    stages = zip(*(of_stages(v, name) for name in STAGES), norms_first, strict=True)
+    for i, (d, depth, side, heads, groups, norm_first) in enumerate(stages):
+        parts[f"conv_{i}"] = Conv2d(channels=d, kernel=side, per_group=seen)
+        parts[f"norm_{i}"] = Norm(width=seen if norm_first else d, bias=True)
+        both = block(places=davit_half(v, d, heads), channels=davit_half(v, d, groups))
+        parts[f"stage_{i}"] = stack("vision", Run(depth, both))
+        seen = d
+    return block("vision", **parts)
+
+
+def davit_half(v: Config, d: int, heads: int) -> Block:
+    """Attention and FFN, each behind a depthwise convolution and a norm."""
+    norm, conv = Norm(width=d, bias=True), Conv2d(channels=d, kernel=3)
+    v.require(d % heads == 0, f"a width of {d} is not divisible by {heads} heads or groups")
+    attn = sized(d, heads, named("d_h", d // heads, origin="width / heads"), bias=True, qkv_bias=v.qkv_bias)
+    hidden = named("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
+    ffn = Mlp(width=d, hidden=hidden, gated=False, bias=True)
+    return block(conv_1=conv, attn_norm=norm, attn=attn, conv_2=conv, ffn_norm=norm, ffn=ffn)
+
+
+@family("florence2", ties="above")
+def florence2(c: Config) -> Component:
+    """DaViT, a layer with positions, BART (Florence-2, 2311.06242; Florence2ForConditionalGeneration)."""
+    seen, v = tower_in(c, "vision_config")
+    language, _ = any_language_model(c)
+    last, out = of_stages(v, "embed_dim")[-1], v.projection_dim
+    half = named("half", last // 2, origin="last width / 2")
+    projector = block(
+        "projector",
+        rows=Embedding(rows=v.max_position_embeddings, width=half),
+        columns=Embedding(rows=v.max_position_embeddings, width=last - half),
+        frames=Param(shape=(v.max_temporal_embeddings, last), buffer=True),
+        proj=Linear(d_in=last, d_out=out),
+        norm=Norm(width=out, bias=True),
+    )
+    return joined(language, vision_tower=seen, projector=projector)

@@ -1,0 +1,76 @@
+"""Models whose tower has a learned scale behind each part: Step 3.7 and Inkling 2."""
+
+from __future__ import annotations
+
+from paramcalc.components import Conv2d
+from paramcalc.config import Config
+from paramcalc.containers import Block, Run, Stack, block, stack
+from paramcalc.dims import named
+from paramcalc.families.attentions import mha
+from paramcalc.families.feedforward import mlp
+from paramcalc.families.registry import family
+from paramcalc.families.seeing import sees
+from paramcalc.families.skeletons import layer_norm
+from paramcalc.families.towers import tower
+from paramcalc.families.vision import patch_count, patches, square, two_layers
+from paramcalc.leaves import Embedding, Linear, Param
+from paramcalc.spec import Component
+
+
+def scaled_layers(v: Config, hidden: int | None = None) -> Stack:
+    """ViT's layers with a scale behind attention and behind the FFN, which is mlp_ratio times as wide unless stated."""
+    norm, scale = layer_norm(v), Param(shape=(v.hidden_size,))
+    hidden = hidden or named("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
+    layer = block(input_norm=norm, attn=mha(v), attn_scale=scale, post_norm=norm, ffn=mlp(v, hidden), ffn_scale=scale)
+    return stack("vision", Run(v.num_hidden_layers, layer))
+
+
+@tower("step3p5_vision")
+def step3p5_vision(v: Config) -> Block:
+    """A ViT, and two convolutions that shrink the image (Step3p7VisionModel)."""
+    d = v.hidden_size
+    return block(
+        "vision",
+        patches=patches(v, bias=False),
+        positions=Embedding(rows=patch_count(v), width=d),
+        pre_norm=layer_norm(v),
+        layers=scaled_layers(v),
+        conv_1=Conv2d(channels=2 * d, kernel=3, per_group=d),
+        conv_2=Conv2d(channels=4 * d, kernel=3, per_group=2 * d),
+    )
+
+
+@family("step3p7", ties="above")
+def step3p7(c: Config) -> Component:
+    """A ViT, convolutions, one layer, Step 3.5 (Step3p7ForConditionalGeneration)."""
+
+    def projector(v: Config, d: int) -> Linear:
+        return Linear(d_in=4 * v.hidden_size, d_out=d, bias=c.projector_bias, category="projector")
+
+    return sees(c, projector)
+
+
+@tower("inkling2_vision")
+def inkling2_vision(v: Config) -> Block:
+    """A ViT with a class token and a grid of positions (Inkling2VisionModel)."""
+    token = Param(shape=(v.hidden_size,))
+    return block(
+        "vision",
+        class_token=token,
+        class_position=token,
+        patches=patches(v, bias=False),
+        positions=Embedding(rows=v.posemb_grid_size * v.posemb_grid_size, width=v.hidden_size),
+        pre_norm=layer_norm(v),
+        layers=scaled_layers(v, v.intermediate_size),
+    )
+
+
+@family("inkling2", "inkling2_loop", ties="above")
+def inkling2(c: Config) -> Component:
+    """A ViT, two layers over neighbouring patches, Inkling 2 (Inkling2ForConditionalGeneration)."""
+
+    def projector(v: Config, _: int) -> Block:
+        d_in, hidden = v.hidden_size * square(v), v.projection_hidden_dim
+        return block("projector", **two_layers(d_in, hidden, v.text_hidden_size, bias=v.projector_bias))
+
+    return sees(c, projector)
