@@ -211,3 +211,31 @@ def test_keys_of_other_classes_are_doubts(architecture: str, fields: dict[str, A
 def test_other_names_that_contradict_the_class_s_are_an_error() -> None:
     with pytest.raises(paramcalc.ParamcalcError, match="d_model"):
         count("MambaForCausalLM", {"model_type": "mamba", "hidden_size": 768, "d_model": 1024})
+
+
+# -- the Hub's own classes ---------------------------------------------------------------------------------------
+
+
+def test_mimo_has_its_further_layer_apart() -> None:
+    fields = {"model_type": "mimo", "num_hidden_layers": 36, "num_key_value_heads": 8, "num_nextn_predict_layers": 1}
+    parameters = count("MiMoForCausalLM", fields).parameters
+    assert parameters.total + parameters.mtp == 7_833_409_536  # safetensors parameters of MiMo-7B-Base
+    assert parameters.mtp == 210_790_400
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"model_type": "new", "position_embedding_type": "absolute"}, "position_embedding_type"),
+        ({"model_type": "new", "layer_norm_type": "rms_norm"}, "layer_norm_type"),
+        ({"model_type": "phi3small", "ff_dim_multiplier": 2}, "ff_dim_multiplier"),
+        ({"model_type": "bailing_moe_v2", "multi_gate": True}, "multi_gate"),
+        ({"model_type": "phi3_v", "img_processor": {"name": "siglip"}}, "img_processor"),
+        ({"model_type": "phi3_v", "embd_layer": {"projection_cls": "linear"}}, "embd_layer"),
+        ({"model_type": "internvl_chat", "use_llm_lora": 16}, "use_llm_lora"),
+        ({"model_type": "internvl_chat", "llm_config": {"model_type": "bert"}}, "llm_config is a bert"),
+    ],
+)
+def test_what_was_not_published_so_is_refused(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(paramcalc.ParamcalcError, match=problem):
+        paramcalc.load(fields)

@@ -110,6 +110,7 @@ HEADS = {
 }
 # Classes whose ending does not say what they are.
 IRREGULAR = {
+    "BailingMoeV2ForCausalLM": ("BailingMoe", "lm"),
     "MarianMTModel": ("Marian", "seq2seq_lm"),
     "T5WithLMHeadModel": ("T5", "seq2seq_lm"),  # its name before transformers 2.9, still in files
     "ShieldGemma2ForImageClassification": ("ShieldGemma2", "seq2seq_lm"),  # by the words that it writes

@@ -36,6 +36,16 @@ def gte(c: Config) -> Block:
     return encoder(c, embeddings(c, c.hidden_size, rows=0), layer, heads)
 
 
+@family("new")
+def new(c: Config) -> Block:
+    """GTE under the names of its own class, perhaps without kinds of token (NewForMaskedLM)."""
+    c.require(c.rope_positions == "rope", f"position_embedding_type is {c.rope_positions}", "only rope can be counted")
+    c.require(
+        c.layer_norm_type == "layer_norm", f"layer_norm_type is {c.layer_norm_type}", "only layer_norm is counted"
+    )
+    return gte(c)
+
+
 @family("jina_embeddings_v3")
 def jina_embeddings_v3(c: Config) -> Block:
     """RoBERTa with rotary positions (JinaEmbeddingsV3ForMaskedLM)."""
