@@ -30,6 +30,13 @@ def internlm(c: Config) -> Block:
     return decoder(c, gqa(c, bias=c.bias), glu(c))
 
 
+@family("aquila", "skywork")
+def aquila(c: Config) -> Block:
+    """Llama under another name (AquilaForCausalLM)."""
+    unpublished(c)
+    return decoder(c, gqa(c), glu(c))
+
+
 @family("xverse")
 def xverse(c: Config) -> Block:
     """Llama without grouped heads (XverseForCausalLM)."""

@@ -1,4 +1,4 @@
-"""Later decoders whose class is code on the Hub: Ling, Phi-3-small, MiMo, the first Phi-1.5, relatives of Llama."""
+"""Later decoders whose class is code on the Hub: Ling, Phi-3-small, MiMo, the first Phi-1.5."""
 
 from __future__ import annotations
 
@@ -6,18 +6,10 @@ from paramcalc.config import Config
 from paramcalc.containers import Block, Mtp, block
 from paramcalc.families.attentions import gqa, normed
 from paramcalc.families.feedforward import glu, mlp, moe
-from paramcalc.families.hub import unpublished
 from paramcalc.families.patterns import DENSE, SPARSE, first_dense
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, layer_norm, parallel, pre_norm, rms
 from paramcalc.leaves import Linear
-
-
-@family("aquila", "skywork")
-def aquila(c: Config) -> Block:
-    """Llama under another name (AquilaForCausalLM, SkyworkForCausalLM)."""
-    unpublished(c)
-    return decoder(c, gqa(c), glu(c))
 
 
 @family("mixformer-sequential")
