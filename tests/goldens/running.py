@@ -10,7 +10,7 @@ import torch
 import transformers
 import yaml
 from transformers import initialization
-from transformers.modeling_outputs import BaseModelOutput
+from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 DRAWN = 300_000
 """Elements of the largest tensor that gets random values: to draw those of towers, which no text runs through, takes
@@ -72,9 +72,24 @@ def seen(model: Any, *, batch: int, tokens: int, source: int) -> dict[str, Any]:
         embedded = torch.zeros(batch, tokens, 2 * config.backbone_hidden_size)
         given = {"inputs_embeds": embedded, "shared_kv_states": lent(model, batch, tokens)}
         return given | {"output_hidden_states": True}  # or else it cuts off inputs for each layer that it has not
-    if type(model).__name__ == "VisionEncoderDecoderModel":
-        return {"encoder_outputs": BaseModelOutput(torch.zeros(batch, source, config.encoder.hidden_size))}
+    if "bbox" in known and config.is_encoder_decoder:  # UDOP, whose words have places
+        return {"bbox": torch.zeros(batch, source, 4)}
+    if (width := seen_width(model)) is not None:
+        states = torch.zeros(batch, source, width)
+        return {"encoder_outputs": BaseModelOutputWithPooling(states, states)}  # PP-FormulaNet attends to the latter
     return {}
+
+
+def seen_width(model: Any) -> int | None:
+    """Channels of what the encoder puts out, of a decoder beside an encoder of images; None for others."""
+    config = model.config
+    widths = {
+        "VisionEncoderDecoderModel": lambda: config.encoder.hidden_size,
+        "Pix2StructForConditionalGeneration": lambda: config.vision_config.hidden_size,
+        "PPFormulaNetForConditionalGeneration": lambda: config.text_config.d_model,
+    }
+    known = widths.get(type(model).__name__)
+    return None if known is None else known()
 
 
 def lent(model: Any, batch: int, tokens: int) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
@@ -90,12 +105,15 @@ def lent(model: Any, batch: int, tokens: int) -> dict[str, tuple[torch.Tensor, t
 
 def decoder_config(config: Any) -> Any:
     """The config of what writes, where there are two (MusicGen) its decoder's."""
-    return config.decoder if config.model_type.startswith("musicgen") else config.get_text_config(decoder=True)
+    return (
+        config.decoder if config.model_type in ("musicgen", "musicgen_melody") else config.get_text_config(decoder=True)
+    )
 
 
 def codebooks(model: Any) -> int:
     """Rows of ids for each sequence that is written (MusicGen): one for each codebook."""
-    return getattr(model.config.decoder, "num_codebooks", 1) if hasattr(model.config, "decoder") else 1
+    named = type(model).__name__.startswith("Musicgen")
+    return getattr(model.config, "decoder", model.config).num_codebooks if named else 1
 
 
 def streams(model: Any) -> int | None:

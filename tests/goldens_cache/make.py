@@ -109,7 +109,8 @@ def source(model: Any) -> int | None:
 
 def crosses(model: Any) -> bool:
     """Whether its layers attend to an image although its config does not say so (IDEFICS, BLIP's decoder)."""
-    return type(model).__name__ in ("IdeficsForVisionText2Text", "BlipTextLMHeadModel", "VisionEncoderDecoderModel")
+    named = ("IdeficsForVisionText2Text", "BlipTextLMHeadModel", "MusicgenForCausalLM")
+    return type(model).__name__ in named or running.seen_width(model) is not None
 
 
 def hears(model: Any) -> bool:
@@ -127,14 +128,18 @@ def inputs(model: Any, tokens: int) -> dict[str, Any]:
     if hears(model):
         frames = torch.zeros(1, model.config.num_mel_bins, 2 * model.config.max_source_positions)
         given = {"input_features": frames, "decoder_input_ids": ids}
-    elif type(model).__name__ == "VisionEncoderDecoderModel":
+    elif running.seen_width(model) is not None:
         given = {"decoder_input_ids": ids}
+    elif model.config.is_encoder_decoder and "decoder_input_ids" not in inspect.signature(model.forward).parameters:
+        given["encoder_hidden_states"] = torch.zeros(1, SOURCE, model.config.hidden_size)
     elif model.config.is_encoder_decoder:
         given = {
             "input_ids": 3 + torch.arange(SOURCE)[None] % max(vocabulary - 3, 1),
             "decoder_input_ids": ids.expand(running.codebooks(model), -1),
         }
-    if getattr(model.config, "add_cross_attention", False):
+    elif running.codebooks(model) > 1:
+        given = {"input_ids": ids.expand(running.codebooks(model), -1)}
+    if getattr(model.config, "add_cross_attention", False) or type(model).__name__ == "MusicgenForCausalLM":
         given["encoder_hidden_states"] = torch.zeros(1, SOURCE, model.config.hidden_size)
     if type(model).__name__ == "BlipTextLMHeadModel":
         given["encoder_hidden_states"] = torch.zeros(1, SOURCE, model.config.encoder_hidden_size)
@@ -145,8 +150,8 @@ def inputs(model: Any, tokens: int) -> dict[str, Any]:
 
 def in_dtype(value: Any, dtype: torch.dtype) -> Any:
     """Floats in the model's dtype, whatever else as it is."""
-    if isinstance(value, transformers.modeling_outputs.BaseModelOutput):
-        return type(value)(value.last_hidden_state.to(dtype))
+    if isinstance(value, transformers.modeling_outputs.BaseModelOutputWithPooling):
+        return type(value)(value.last_hidden_state.to(dtype), value.pooler_output.to(dtype))
     if isinstance(value, dict):  # keys and values by the type of layer
         return {key: tuple(in_dtype(one, dtype) for one in pair) for key, pair in value.items()}
     return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value

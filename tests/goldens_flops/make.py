@@ -93,7 +93,7 @@ def inputs(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
         frames = torch.randn(batch, config.num_mel_bins, 2 * config.max_source_positions)
         return {"input_features": frames, "decoder_input_ids": drawn(tokens), **extra}
     extra |= running.seen(model, batch=batch, tokens=tokens, source=source)
-    if type(model).__name__ == "VisionEncoderDecoderModel":
+    if running.seen_width(model) is not None:
         return {"decoder_input_ids": drawn(tokens), **extra}
     if "decoder_input_ids" in known and config.is_encoder_decoder:
         return {
@@ -108,7 +108,8 @@ def inputs(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
         extra["encoder_hidden_states"] = states(width)
     if "cross_attention_states" in known and hasattr(config.get_text_config(), "hidden_size"):
         extra["cross_attention_states"] = states(config.get_text_config().hidden_size)
-    return extra if "inputs_embeds" in extra else {"input_ids": drawn(tokens), **extra}
+    ids = drawn(tokens).repeat_interleave(running.codebooks(model), 0)
+    return extra if "inputs_embeds" in extra else {"input_ids": ids, **extra}
 
 
 def counted(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]:
