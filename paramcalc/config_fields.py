@@ -105,6 +105,7 @@ MAY_BE_ZERO = frozenset(
         "sliding_window",
         "type_vocab_size",
         "num_aggregation_labels",
+        "projection_dim",
         "conv_kernel_size",
         "max_window_layers",
         "attn_layer_offset",

@@ -34,6 +34,18 @@ def bert(c: Config) -> Block:
     return encoder(c, embeddings(c, c.hidden_size), encoder_layer(c), encoder_heads(c, c.hidden_size))
 
 
+@family("dpr")
+def dpr(c: Config) -> Block:
+    """BERT without a pooler for questions or passages, or one that marks answers (DPRQuestionEncoder, 2004.04906)."""
+    d, narrow = c.hidden_size, c.projection_dim
+    heads: dict[str, Component] = {"encode_proj": dense(c, narrow, per="sequence")} if narrow else {}
+    if c.head == "question_answering":
+        width = narrow or d
+        heads["qa_outputs"] = Linear(d_in=width, d_out=2, bias=True, category="head")
+        heads["qa_classifier"] = Linear(d_in=width, d_out=1, bias=True, category="head", per="sequence")
+    return encoder(c, embeddings(c, d), encoder_layer(c), heads)
+
+
 @family("roberta", "camembert", "data2vec-text", "xlm-roberta")
 def roberta(c: Config) -> Block:
     """BERT whose classifiers replace the pooler by a dense layer of their own (RobertaForMaskedLM)."""

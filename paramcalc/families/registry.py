@@ -111,6 +111,8 @@ HEADS = {
 # Classes whose ending does not say what they are.
 IRREGULAR = {
     "BailingMoeV2ForCausalLM": ("BailingMoe", "lm"),
+    **dict.fromkeys(("DPRContextEncoder", "DPRQuestionEncoder"), ("DPR", "none")),
+    "DPRReader": ("DPR", "question_answering"),
     "MarianMTModel": ("Marian", "seq2seq_lm"),
     "T5WithLMHeadModel": ("T5", "seq2seq_lm"),  # its name before transformers 2.9, still in files
     "ShieldGemma2ForImageClassification": ("ShieldGemma2", "seq2seq_lm"),  # by the words that it writes

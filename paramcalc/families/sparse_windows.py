@@ -121,6 +121,7 @@ def mimo_v2_flash(c: Config) -> Block:
 @family("minimax_m3_vl_text")
 def minimax_m3_text(c: Config) -> Block:
     """Normed queries and keys, in some layers an indexer that picks blocks; experts (MiniMaxM3VLForCausalLM)."""
+    unbuilt_mtp(c, "num_mtp_modules")
     # The original file's section, whose fields take precedence over the flat ones.
     legacy = c.section("sparse_attention_config")
     heads, blocks = legacy.sparse_num_index_heads or c.index_n_heads, legacy.sparse_topk_blocks or c.index_topk_blocks

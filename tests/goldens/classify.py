@@ -223,6 +223,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
             called("lm_head", "score", "classifier", "qa_outputs", "classification_head"),
             part(r"Model$", "pooler"),
             part(r"^EsmModel$", "contact_head"),
+            part(r"^DPR(Encoder|SpanPredictor)$", "encode_proj", "qa_classifier"),
             part(r"^Whisper", "proj_out", "projector"),
             part(r"^PerceiverBasicDecoder$", "final_layer"),
             part(r"^NeoMMEForMaskedLM$", "unembedding_projection"),
