@@ -181,6 +181,32 @@ PUBLISHED: list[tuple[str, dict[str, Any], int]] = [
         },
         109_483_009,
     ),
+    (
+        "Blip2ForConditionalGeneration",
+        {"model_type": "blip-2", "vision_config": {"num_channels": 3, "projection_dim": 512, "dropout": 0.0}},
+        1_216_944_384,
+    ),
+    (
+        "MiniMaxM3SparseForConditionalGeneration",
+        {
+            "model_type": "minimax_m3_vl",
+            "num_reward_heads": 0,
+            "multimodal_projector_bias": True,
+            "process_image_mode": "dynamic_res",
+            "vision_feature_layer": -1,
+            "vision_config": {"projection_dim": 6144, "rope_mode": "3d", "vocab_size": 32000},
+            "text_config": {
+                "use_gemma_norm": True,
+                "attention_output_gate": False,
+                "use_qk_norm": True,
+                "n_shared_experts": 1,
+                "qk_norm_type": "per_head",
+                "use_routing_bias": True,
+            },
+        },
+        448_052_008_448,
+    ),
+    ("DPRQuestionEncoder", {"model_type": "dpr"}, 108_891_648),
 ]
 
 
