@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block
-from paramcalc.families.attentions import gqa
+from paramcalc.containers import Block, Run, block, stack
+from paramcalc.families.attentions import equal_heads, gqa, sized
 from paramcalc.families.audio import audio_tower, text_model, two_matrices
-from paramcalc.families.audio_encoders import hears
-from paramcalc.families.feedforward import glu
+from paramcalc.families.audio_encoders import hears, tower_norm
+from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined, only_text
 from paramcalc.families.skeletons import causal_lm, rms
-from paramcalc.families.towers import only
+from paramcalc.families.towers import only, tower
 from paramcalc.families.vision import two_layers
-from paramcalc.leaves import Linear
+from paramcalc.leaves import Conv1d, Linear
 from paramcalc.spec import Component
 
 # -- with the tower counted --------------------------------------------------------------------------------------
@@ -85,6 +85,44 @@ def voxtral_realtime(c: Config) -> Component:
 
     only(c, "text_config", "voxtral_realtime_text")  # another's config would be given to the layers of this one
     return hears(c, projector, completes=True)
+
+
+@tower("fun_asr_nano_encoder")
+def fun_asr_nano_encoder(v: Config) -> Block:
+    """A memory of near frames beside attention; the first layer joins frames (SAN-M, 2006.01713; FunAsrNanoEncoder)."""
+    depth, wide = v.num_hidden_layers, v.num_mel_bins * v.num_stacked_frames
+    memory = block(memory=Conv1d(channels=v.hidden_size, kernel=v.fsmn_kernel_size, bias=False))
+    last = (depth - v.num_timestamp_prediction_layers - 1, depth - 1)  # of those that write, and of those that time
+    plan = [(i == 0, i in last) for i in range(depth)]
+    layers = {
+        (first, normed): heard_layer(v, d_in=wide if first else v.hidden_size, normed=normed, inner=memory)
+        for first, normed in dict.fromkeys(plan)
+    }
+    return block("other", layers=stack("audio", [layers[kind] for kind in plan]))
+
+
+def heard_layer(v: Config, *, d_in: int, normed: bool, inner: Component | None) -> Block:
+    """Norm, attention from any width, norm, FFN, perhaps another norm."""
+    d, norm = v.hidden_size, tower_norm(v.hidden_size)
+    attn = sized(d_in, v.num_attention_heads, equal_heads(v), bias=True, out_width=d, inner=inner)
+    ffn = mlp(v, v.intermediate_size)
+    return block(input_norm=tower_norm(d_in), attn=attn, post_norm=norm, ffn=ffn, norm=norm if normed else None)
+
+
+@family("fun_asr_nano")
+def fun_asr_nano(c: Config) -> Component:
+    """Attention with memories, two layers and two more of attention, Qwen3 (FunAsrNanoForConditionalGeneration)."""
+
+    def projector(v: Config, _: int) -> Block:
+        a = c.section("adaptor_config")
+        one = heard_layer(a, d_in=a.hidden_size, normed=False, inner=None)
+        return block(
+            "projector",
+            **two_layers(v.hidden_size, a.projector_hidden_size, a.hidden_size),
+            layers=stack("projector", Run(a.num_hidden_layers, one)),
+        )
+
+    return hears(c, projector)
 
 
 # -- the language model alone ------------------------------------------------------------------------------------

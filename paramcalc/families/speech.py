@@ -9,7 +9,7 @@ from paramcalc.families.attentions import gqa
 from paramcalc.families.audio import WHISPER
 from paramcalc.families.feedforward import glu
 from paramcalc.families.heads import decoder_head, labels, lm_head, unknown_head
-from paramcalc.families.registry import family, get
+from paramcalc.families.registry import family
 from paramcalc.families.seeing import only_text
 from paramcalc.families.sides import Form, layer, side, spectrogram_encoder
 from paramcalc.families.skeletons import layer_norm, pre_norm, rms
@@ -66,28 +66,6 @@ def musicgen_decoder(c: Config) -> Block:
         norm=layer_norm(c),
         lm_heads=Linear(d_in=d, d_out=n * c.vocab_size, category="head") if c.head != "none" else None,
     )
-
-
-@family("musicgen", "musicgen_melody")
-def musicgen(c: Config) -> Component:
-    """MusicGen with its text and audio encoders: the decoder is counted (MusicgenForConditionalGeneration)."""
-    only_text(c, "text_encoder", "audio_encoder")
-    kind = f"{c.family}_decoder"
-    decoder = get(kind).recipe(c.section("decoder", get(kind).reading, family=kind))
-    return conditioned(decoder, c.chroma_length) if c.family == "musicgen_melody" else decoder
-
-
-STANDS_BEFORE = "text and melody pass through the layers before the tokens; that is not counted"
-
-
-def conditioned(decoder: Component, melody: int) -> Component:
-    """The decoder when a melody of so many frames, and a text, stand before the tokens: it keeps their keys too."""
-    parts = decoder.parts()
-    one = next(decoder.stacks()).runs[0]
-    items = one.layer.parts()
-    attn = items["attn"].but(prefix=melody, prompted=True)
-    layer = Block(items={**items, "attn": attn}, inexact=STANDS_BEFORE)
-    return block(**{**parts, "layers": stack("decoder", Run(one.repeat, layer))})
 
 
 # -- Seamless ----------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ BOTH = (*SEES, *HEARS)
 
 
 @family("fast_vlm", towers=SEES, ties="either")
-@family("fun_asr_nano", towers=(*HEARS, "adaptor_config"), ties="above")
 @family("perception_lm", towers=SEES, ties="first")
 @family(
     "vibevoice",

@@ -283,7 +283,7 @@ LAYER_LISTS = (
 )
 """Names of module lists that are stacks of layers."""
 
-CONVOLUTIONAL = r"vqmodel"
+CONVOLUTIONAL = r"vqmodel|audio_encoder\.(encoder|decoder|quantizer)\.layers"
 """Networks whose lists are the levels of an image, not layers."""
 
 SPLIT_LAYERS = ("attentions", "ffns", "layer_norm1", "layer_norm2")
