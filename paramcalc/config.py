@@ -39,6 +39,7 @@ class Config:
         self._spellings: dict[str, tuple[str, ...]] = {}
         self.path = path
         self._read: set[str] = set()
+        self._counted: set[str] = set()  # keys of activations whose parameters the recipe counts
         self._sections: dict[str, Config] = {}
         self.family = family
         self._root = root
@@ -272,16 +273,24 @@ class Config:
         return loose
 
     def learned_activations(self) -> list[tuple[str, str]]:
-        """Keys that the recipe does not read, with activations that have parameters of their own."""
-        harmless, _, learned = known_keys()
+        """Keys with activations that have parameters of their own, which the recipe does not count.
+
+        T5's key says two things: gated-prelu.
+        """
+        learned = known_keys().learned_activations
         found = [
             (f"{self.path}{key}", value)
-            for key, value in self._foreign()
-            if key in harmless and isinstance(value, str) and value in learned
+            for key, value in self.fields.items()
+            if isinstance(value, str) and value.rpartition("-")[2] in learned and key not in self._counted
         ]
         for section in self._sections.values():
             found += section.learned_activations()
         return found
+
+    def counted_activation(self, name: str) -> str:
+        """The word of an activation whose parameters the recipe counts, where it has any."""
+        self._counted.update(self._keys(name))
+        return str(getattr(self, name))
 
     def _foreign(self) -> Iterator[tuple[str, Any]]:
         own = self._reading

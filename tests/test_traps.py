@@ -364,3 +364,20 @@ def test_dbrx_by_another_name_of_its_width_is_refused() -> None:
 
     wide = paramcalc.load({"model_type": "dbrx"}, overrides={"hidden_size": 1024})
     assert wide.config["d_model"] == 1024
+
+
+@pytest.mark.parametrize(("word", "total"), [("xielu", 3_380), ("prelu", 3_378), ("relu", 3_376)])
+def test_activations_with_parameters_where_a_recipe_counts_them(word: str, total: int) -> None:
+    """Apertus' FFN has one activation per layer: two slopes, one, none."""
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
+    fields = {"model_type": "apertus", **sizes, "intermediate_size": 12, "vocab_size": 30, "hidden_act": word}
+    model = paramcalc.load(fields)
+
+    assert model.status == "exact"
+    assert paramcalc.count(model).parameters.total == total
+
+
+def test_an_activation_with_parameters_in_a_key_that_says_two_things_is_a_doubt() -> None:
+    assert paramcalc.load({"model_type": "t5", "feed_forward_proj": "gated-prelu"}).status == "approximate"
+    assert paramcalc.load({"model_type": "t5", "feed_forward_proj": "prelu"}).status == "approximate"
+    assert paramcalc.load({"model_type": "t5", "feed_forward_proj": "gated-gelu"}).status == "exact"

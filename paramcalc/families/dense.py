@@ -5,7 +5,7 @@ from __future__ import annotations
 from paramcalc.config import Config
 from paramcalc.containers import Block, block
 from paramcalc.families.attentions import gqa, head_dim, kv_heads, normed
-from paramcalc.families.feedforward import glu, mlp
+from paramcalc.families.feedforward import activation, glu, mlp
 from paramcalc.families.latent_parts import latent_attention
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, layer_norm, norms_around, pre_norm, rms
@@ -65,13 +65,8 @@ def hunyuan_v1_dense(c: Config) -> Block:
 
 @family("apertus", "apertus1p5_text")
 def apertus(c: Config) -> Block:
-    """Llama with QK norms and a plain FFN whose activation has two learned slopes (ApertusForCausalLM).
-
-    xIELU (2411.13010) also keeps two constants as buffers.
-    """
-    slope, constant = Param(shape=(1,)), Param(shape=(), buffer=True)
-    xielu = block(alpha_p=slope, alpha_n=slope, beta=constant, eps=constant) if c.hidden_act == "xielu" else None
-    ffn = mlp(c, c.intermediate_size, bias=False).but(inner=xielu)
+    """Llama with QK norms and a plain FFN whose activation has two learned slopes (ApertusForCausalLM)."""
+    ffn = mlp(c, c.intermediate_size, bias=False).but(inner=activation(c))
     return decoder(
         c, normed(c, bias=c.attention_bias), ffn, head_rows=None if c.tie_word_embeddings else c.output_vocab_size
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from paramcalc.components import Mlp, Moe
 from paramcalc.config import Config
+from paramcalc.containers import block
+from paramcalc.leaves import Param
 from paramcalc.spec import Category, Component
 
 
@@ -16,6 +18,17 @@ def glu(c: Config, hidden: int | None = None, *, bias: bool = False, category: C
 def mlp(c: Config, hidden: int | None, *, bias: bool = True) -> Mlp:
     """A plain feed-forward network of two matrices; four times as wide as the model where `hidden` is None."""
     return Mlp(width=c.hidden_size, hidden=hidden or 4 * c.hidden_size, gated=False, bias=bias)
+
+
+def activation(c: Config, name: str = "hidden_act") -> Component | None:
+    """The parameters of the activation that a field names, or None: two slopes of xIELU (2411.13010), beside which it
+    keeps two constants as buffers, and one of PReLU (1502.01852)."""
+    slope, constant = Param(shape=(1,)), Param(shape=(), buffer=True)
+    learned = {
+        "xielu": block(alpha_p=slope, alpha_n=slope, beta=constant, eps=constant),
+        "prelu": block(slope=slope),
+    }
+    return learned.get(c.counted_activation(name))
 
 
 def moe(
