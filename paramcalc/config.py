@@ -136,6 +136,8 @@ class Config:
         stated = {key: self.fields[key] for key in keys if self.fields.get(key) is not None}
         if not stated:
             return None
+        if not stated.keys().isdisjoint(self._reading.ignored):
+            stated = self._taken(name, stated)
         (first, value), *others = stated.items()
         for other, rival in others:
             if rival != value or type(rival) is not type(value):
@@ -143,6 +145,19 @@ class Config:
                     first, f"is {shown(value)}, but {other!r} says {shown(rival)}", hint="keep one of the two"
                 )
         return value
+
+    def _taken(self, name: str, stated: dict[str, Any]) -> dict[str, Any]:
+        """What is stated of a field, without the spellings that its class ignores where it has one that it reads."""
+        ignored = {key: stated[key] for key in stated if key in self._reading.ignored}
+        own = {key: value for key, value in stated.items() if key not in ignored}
+        meant = next(iter(own.values()), self._reading.defaults.get(name))
+        key = self._keys(name)[0]
+        self.doubts += [
+            f"{self.family}: {self.path}{other} is a name that the class does not know; it reads {key}"
+            for other, value in ignored.items()
+            if value != meant
+        ]
+        return own or ignored
 
     def section(
         self, name: str, reading: Reading | None = None, *, family: str | None = None, head: str | None = None

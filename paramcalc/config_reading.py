@@ -14,11 +14,13 @@ class Reading(NamedTuple):
 
     `names` is the class's attribute_map: canonical names to the family's own keys, both accepted. `defaults` maps the
     names a recipe reads to the class's defaults; only names with a default can be read. `fixed` are facts of the
-    family that its config cannot change. `nullable` lists the keys whose null is a value ("no low-rank queries")
-    rather than an absence; `unused` keys that stand in published files and that the class does not look at; `sections`
-    says how nested mappings are read. A section that holds another model has a `kind`, the model_type where it names
-    none, and perhaps `spellings` of others; its `defaults` are what the class passes where there is no such section.
-    Where it is `free` the class builds whatever model_type it names; elsewhere always its `kind`.
+    family that its config cannot change. `ignored` are those of `names` that the class itself does not know (words of
+    other code, and canonical names): read, with a doubt where it would take another value. `nullable` lists the keys
+    whose null is a value ("no low-rank queries") rather than an absence; `unused` keys that stand in published files
+    and that the class does not look at; `sections` says how nested mappings are read. A section that holds another
+    model has a `kind`, the model_type where it names none, and perhaps `spellings` of others; its `defaults` are what
+    the class passes where there is no such section. Where it is `free` the class builds whatever model_type it names;
+    elsewhere always its `kind`.
     """
 
     defaults: Mapping[str, Any]
@@ -26,6 +28,7 @@ class Reading(NamedTuple):
     fixed: Mapping[str, Any] = {}
     nullable: Collection[str] = ()
     unused: Collection[str] = ()
+    ignored: Collection[str] = ()
     sections: Mapping[str, Reading] = {}
     kind: str = ""
     spellings: Mapping[str, str] = {}

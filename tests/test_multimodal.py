@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -85,3 +86,34 @@ def test_a_section_that_is_null_is_absent(name: str) -> None:
 def test_a_type_without_a_recipe_is_refused_with_the_reason() -> None:
     with pytest.raises(paramcalc.ParamcalcError, match=r"vits in .* cannot be counted: it makes sound of text"):
         paramcalc.load({"model_type": "vits", "hidden_size": 8})
+
+
+SHALLOW = {"num_hidden_layers": 3}
+UNTIED = {"tie_word_embeddings": False}
+
+
+@pytest.mark.parametrize(
+    ("fields", "total"),
+    [
+        ({"model_type": "kosmos-2", "text_config": UNTIED, "vision_config": SHALLOW}, 1_399_964_672),
+        ({"model_type": "blip", "text_config": SHALLOW | UNTIED, "vision_config": SHALLOW}, 75_114_812),
+        ({"model_type": "blip", "text_config": SHALLOW | UNTIED, "vision_config": SHALLOW} | UNTIED, 98_587_768),
+    ],
+    ids=["kosmos-2", "blip", "blip untied in both"],
+)
+def test_a_head_is_tied_where_the_whole_file_or_the_text_says_so(fields: dict[str, Any], total: int) -> None:
+    """Both classes know the tie, and one that is not told otherwise ties."""
+    model = paramcalc.load(fields)
+
+    assert (paramcalc.count(model).parameters.total, model.status) == (total, "exact")
+
+
+def test_a_learned_frequency_of_an_odd_rotary_width_is_rounded_up() -> None:
+    """Three channels have two frequencies."""
+    sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 40, "intermediate_size": 4}
+    heads = {"qk_nope_head_dim": 2, "qk_rope_head_dim": 3, "v_head_dim": 4, "vocab_size": 5}
+    fields = {"model_type": "mistral_large4_text", **sizes, **heads, "first_k_dense_replace": 4}
+    model = paramcalc.load(fields)
+
+    assert (paramcalc.count(model).parameters.total, model.status) == (199_422, "exact")
+    assert paramcalc.load(fields | {"rope_parameters": {"partial_rotary_factor": 0.5}}).status == "approximate"

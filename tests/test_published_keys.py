@@ -235,8 +235,38 @@ def test_keys_of_other_classes_are_doubts(architecture: str, fields: dict[str, A
 
 
 def test_other_names_that_contradict_the_class_s_are_an_error() -> None:
-    with pytest.raises(paramcalc.ParamcalcError, match="d_model"):
-        count("MambaForCausalLM", {"model_type": "mamba", "hidden_size": 768, "d_model": 1024})
+    with pytest.raises(paramcalc.ParamcalcError, match="n_embd"):
+        count("GPT2LMHeadModel", {"model_type": "gpt2", "hidden_size": 768, "n_embd": 1024})
+
+
+@pytest.mark.parametrize(
+    ("architecture", "fields", "total"),
+    [  # of a file's two names for one thing the class knows one
+        (
+            "MambaForCausalLM",
+            {"model_type": "mamba", "hidden_size": 768, "d_model": 96, "num_hidden_layers": 3},
+            49_930_752,
+        ),
+        (
+            "NomicBertForMaskedLM",
+            {"model_type": "nomic_bert", "hidden_size": 768, "n_embd": 96, "num_hidden_layers": 3},
+            52_392_000,
+        ),
+        ("FunnelForMaskedLM", {"model_type": "funnel", "d_head": 64, "head_dim": 20}, 131_003_706),
+    ],
+)
+def test_names_that_a_class_does_not_know_are_doubts(architecture: str, fields: dict[str, Any], total: int) -> None:
+    contradicted = count(architecture, fields)
+    assert (contradicted.parameters.total, contradicted.model.status) == (total, "approximate")
+
+    known = {key: value for key, value in fields.items() if key not in ("d_model", "n_embd", "head_dim")}
+    agreed = count(architecture, known)
+    assert (agreed.parameters.total, agreed.model.status) == (total, "exact")
+
+
+def test_a_name_that_a_class_does_not_know_is_a_doubt_where_it_stands_alone() -> None:
+    assert count("FunnelForMaskedLM", {"model_type": "funnel", "head_dim": 20}).model.status == "approximate"
+    assert count("FunnelForMaskedLM", {"model_type": "funnel", "head_dim": 64}).model.status == "exact"
 
 
 # -- the Hub's own classes ---------------------------------------------------------------------------------------

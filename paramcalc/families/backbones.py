@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paramcalc.components import HyperConnection, KimiDeltaAttention, Mlp, Router
@@ -238,7 +238,12 @@ def mistral_large4_text(c: Config) -> Block:
     words = mlp_words(c, first_dense(c, c.first_k_dense_replace))
     plan = list(zip(map(bool, rotary), indexer_words(c), words, strict=True))
     layers = {kind: layer(*kind) for kind in dict.fromkeys(plan)}
-    half = named("d_r / 2", c.qk_rope_head_dim // 2, origin="qk_rope_head_dim / 2")
+    half = named("d_r / 2", (c.qk_rope_head_dim + 1) // 2, origin="qk_rope_head_dim / 2, rounded up")
+    rope = c.raw("rope_parameters") or {}
+    if isinstance(rope, Mapping) and rope.get("partial_rotary_factor") not in (None, 1):
+        c.doubts.append(
+            f"{c.family}: partial_rotary_factor makes some kinds of rope_parameters learn fewer frequencies"
+        )
     positions = {"rotary_alpha": Param(shape=(half,))}
     return causal_lm(c, [layers[kind] for kind in plan], norm=rms(c), before=positions)
 

@@ -12,7 +12,7 @@ from paramcalc.families.encoding import embeddings, encoder_layer
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.heads import masked_lm_head, unknown_head
 from paramcalc.families.registry import family, get, split_class
-from paramcalc.families.seeing import joined, only_text
+from paramcalc.families.seeing import joined, only_text, own_text
 from paramcalc.families.skeletons import causal_lm, layer_norm, pre_norm, rms
 from paramcalc.families.towers import tower_in
 from paramcalc.leaves import Embedding, Linear, Norm, Param
@@ -79,7 +79,8 @@ def vision_encoder_decoder(c: Config) -> Component:
 # -- Kosmos ------------------------------------------------------------------------------------------------------
 
 
-@family("kosmos-2", "kosmos-2.5")
+@family("kosmos-2", ties="either")
+@family("kosmos-2.5", ties="section")
 def kosmos_2(c: Config) -> Component:
     """A ViT, queries that look at it, a decoder with norms within its parts (Kosmos-2, 2306.14824; Kosmos2...).
 
@@ -88,7 +89,7 @@ def kosmos_2(c: Config) -> Component:
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     seen, v = tower_in(c, "vision_config")
-    text, second = c.section("text_config"), c.family == "kosmos-2"
+    text, second = own_text(c), c.family == "kosmos-2"
     d = text.hidden_size
     ffn = mlp(text, text.ffn_dim).but(inner=Norm(width=text.ffn_dim, bias=True))
     attn = mha(text, inner=layer_norm(text) if second else None)
@@ -107,13 +108,13 @@ def kosmos_2(c: Config) -> Component:
 # -- cross attention in the decoder's layers ---------------------------------------------------------------------
 
 
-@family("blip")
+@family("blip", ties="either")
 def blip(c: Config) -> Component:
     """A ViT, and BERT as a decoder that attends to it (BLIP, 2201.12086; BlipForConditionalGeneration)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     seen, v = tower_in(c, "vision_config")
-    text, whole = c.section("text_config"), c.head == "seq2seq_lm"
+    text, whole = own_text(c), c.head == "seq2seq_lm"
     cross = mha(text, source="cross", kv_width=v.hidden_size)
     plain = encoder_layer(text).items
     parts: dict[str, Component] = {}

@@ -29,6 +29,7 @@ def reading(entry: Mapping[str, Any]) -> Reading:
         fixed=entry.get("fixed", {}),
         nullable=frozenset(entry.get("nullable", ())),
         unused=frozenset(entry.get("unused", ())),
+        ignored=frozenset(entry.get("ignored", ())),
         sections={name: reading(section) for name, section in entry.get("sections", {}).items()},
         kind=entry.get("kind", ""),
         spellings=entry.get("spellings", {}),

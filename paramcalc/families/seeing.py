@@ -98,6 +98,13 @@ def tied(c: Config, section: Config) -> bool:
     return bool(c.tie_word_embeddings or (c.ties == "either" and section.tie_word_embeddings))
 
 
+def own_text(c: Config) -> Config:
+    """The fields of a language model that has no family of its own; see `tied`."""
+    reading = c.declared("text_config")
+    fixed = {**reading.fixed, "tie_word_embeddings": tied(c, c.section("text_config"))}
+    return c.section("text_config", reading._replace(fixed=fixed))
+
+
 def composes(c: Config, projector: Projector, *, any_tower: bool = True) -> Component:
     """Any language model, a tower (any, or only that one), and what the class puts between them.
 
