@@ -117,3 +117,22 @@ def test_a_learned_frequency_of_an_odd_rotary_width_is_rounded_up() -> None:
 
     assert (paramcalc.count(model).parameters.total, model.status) == (199_422, "exact")
     assert paramcalc.load(fields | {"rope_parameters": {"partial_rotary_factor": 0.5}}).status == "approximate"
+
+
+def test_a_text_that_is_no_decoder_does_not_attend_to_the_image() -> None:
+    """BLIP has cross attention where is_decoder says so; a T5 encoder that is told to decode is not counted."""
+    text = {"num_hidden_layers": 2, "is_decoder": False, "intermediate_size": 32, "tie_word_embeddings": False}
+    vision = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 2}
+    blip = paramcalc.load({"model_type": "blip", "text_config": text, "vision_config": vision, **UNTIED})
+
+    assert (paramcalc.count(blip).parameters.total, blip.status) == (53_676_408, "exact")
+
+    melody = {"model_type": "musicgen_melody", "text_encoder": {"model_type": "t5", "is_decoder": True}}
+    assert paramcalc.load(melody).status == "approximate"
+
+
+def test_a_field_that_a_class_sets_again_under_its_other_name_is_a_doubt() -> None:
+    """Step 3.7's text has num_local_experts and n_routed_experts, which are one; its default for the second wins."""
+    for stated, status in (({"n_routed_experts": 16}, "exact"), ({"num_local_experts": 16}, "approximate")):
+        fields = {"model_type": "step3p7", "text_config": {"num_hidden_layers": 6} | stated}
+        assert paramcalc.load(fields).status == status

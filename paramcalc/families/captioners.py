@@ -119,7 +119,7 @@ def blip(c: Config) -> Component:
     plain = encoder_layer(text).items
     parts: dict[str, Component] = {}
     for name, part in plain.items():
-        if name == "ffn":
+        if name == "ffn" and text.is_decoder:
             parts |= {"cross_attn": cross, "cross_attn_norm": layer_norm(text)}
         parts[name] = part
     pooler = Linear(d_in=text.hidden_size, d_out=text.hidden_size, bias=True, category="head", per="sequence")

@@ -157,7 +157,7 @@ def model(c: Config, stack_of: Callable[[str, int], Stack]) -> Block:
     shared = Embedding(rows=c.vocab_size, width=c.hidden_size, tied_to=tied_to)
     encoder = block(embed_tokens=shared, layers=stack_of("encoder", c.num_hidden_layers), norm=rms(c))
     if c.head in ("encoder", "token_classification"):
-        if c.root.raw("is_decoder"):
+        if c.raw("is_decoder"):
             c.doubts.append(f"{c.family}: is_decoder gives {c.architecture} cross attention, which is not counted")
         head = classifier(c, transform=False) if c.head == "token_classification" else {}
         return block(shared=table, encoder=encoder, **head)
