@@ -295,3 +295,10 @@ def test_mimo_has_its_further_layer_apart() -> None:
 def test_what_was_not_published_so_is_refused(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(paramcalc.ParamcalcError, match=problem):
         paramcalc.load(fields)
+
+
+def test_a_name_that_a_class_hears_of_too_late_is_a_doubt() -> None:
+    """Zamba2 has picked its hybrid layers from layers_block_type before it hears of layer_types."""
+    words, fields = ["linear_attention", "hybrid", "linear_attention"], {"model_type": "zamba2", "num_hidden_layers": 3}
+    assert count("Zamba2ForCausalLM", fields | {"layer_types": words}).model.status == "approximate"
+    assert count("Zamba2ForCausalLM", fields | {"layers_block_type": words}).model.status == "exact"
