@@ -10,15 +10,9 @@ from paramcalc.families.feedforward import glu, mlp, moe
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.patterns import DENSE, SPARSE, every
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder, layer_norm, norms_around, parallel, pre_norm, rms
+from paramcalc.families.skeletons import decoder, layer_norm, norms_around, parallel, pre_norm, rms, unpublished
 from paramcalc.leaves import Embedding, Linear, Norm
 from paramcalc.spec import Component, by_vocabulary
-
-
-def unpublished(c: Config) -> None:
-    """Mark a family approximate whose recipe no published total confirms."""
-    c.doubts.append(f"{c.family}: counted from its published code; no total is published to the parameter")
-
 
 # -- Llama with other norms or biases ----------------------------------------------------------------------------
 

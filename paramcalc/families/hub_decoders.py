@@ -8,7 +8,7 @@ from paramcalc.families.attentions import gqa, normed
 from paramcalc.families.feedforward import glu, mlp, moe
 from paramcalc.families.patterns import DENSE, SPARSE, first_dense
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder, layer_norm, parallel, pre_norm, rms
+from paramcalc.families.skeletons import decoder, layer_norm, parallel, pre_norm, rms, unpublished
 from paramcalc.leaves import Linear
 
 
@@ -22,6 +22,7 @@ def mixformer(c: Config) -> Block:
 @family("phi3small")
 def phi3small(c: Config) -> Block:
     """LayerNorms, biases on every matrix, a gated FFN, a tied head (Phi3SmallForCausalLM)."""
+    unpublished(c)
     c.require(c.ff_dim_multiplier is None, "ff_dim_multiplier: only ff_intermediate_size is counted", "leave it out")
     return decoder(c, gqa(c, bias=True), glu(c, c.ff_intermediate_size, bias=True), norm=layer_norm(c))
 
@@ -49,6 +50,7 @@ def bailing_moe(c: Config) -> Block:
 @family("mimo")
 def mimo(c: Config) -> Block:
     """Qwen2, and layers that predict further tokens (MiMoForCausalLM, 2505.07608)."""
+    unpublished(c)
     attn, ffn, d = gqa(c, qkv_bias=c.attention_bias), glu(c), c.hidden_size
     ahead = Mtp(
         count=c.num_nextn_predict_layers or 0,

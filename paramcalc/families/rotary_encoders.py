@@ -11,7 +11,7 @@ from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.heads import encoder_heads, lm_head, masked_lm_head, roberta_heads, unknown_head
 from paramcalc.families.patterns import FULL, SLIDING, every, kinds
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import pre_norm, rms
+from paramcalc.families.skeletons import pre_norm, rms, unpublished
 from paramcalc.leaves import Embedding, Linear, Norm, Param
 from paramcalc.spec import Component
 
@@ -39,6 +39,7 @@ def gte(c: Config) -> Block:
 @family("new")
 def new(c: Config) -> Block:
     """GTE under the names of its own class, perhaps without kinds of token (NewForMaskedLM)."""
+    unpublished(c)
     c.require(c.rope_positions == "rope", f"position_embedding_type is {c.rope_positions}", "only rope can be counted")
     c.require(
         c.layer_norm_type == "layer_norm", f"layer_norm_type is {c.layer_norm_type}", "only layer_norm is counted"

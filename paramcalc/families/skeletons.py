@@ -91,6 +91,11 @@ def ignored(c: Config, **built: Any) -> None:
             c.doubts.append(f"{c.family}: {key} asks for what {c.architecture} does not build; it is not counted")
 
 
+def unpublished(c: Config) -> None:
+    """Mark a family approximate whose recipe no published total confirms."""
+    c.doubts.append(f"{c.family}: counted from its published code; no total is published to the parameter")
+
+
 def causal_lm(
     c: Config,
     layers: Layers,
