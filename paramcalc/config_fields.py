@@ -79,6 +79,7 @@ MAY_BE_ZERO = frozenset(
         "num_sparse_encoder_layers",
         "num_sparse_decoder_layers",
         "pad_token_id",
+        "num_residual_layers",
         "window_size",  # Segment Anything: everywhere
         "first_k_dense_replace",
         "n_shared_experts",

@@ -194,19 +194,3 @@ def evolla(c: Config) -> Component:
     adapted = block(**layer.items, adapter=adapter)
     layers = [layer if (i + 1) % step else adapted for i in range(depth)]
     return causal_lm(c, layers, norm=rms(c))
-
-
-@family("kyutai_speech_to_text", towers=("codec_config",))
-def kyutai_speech_to_text(c: Config) -> Component:
-    """Llama over tokens of text and of a codec, which is not counted (KyutaiSpeechToText...Generation)."""
-    if c.head == "none":  # the codec is the whole's
-        c.raw("codec_config")
-    else:
-        stated(c)
-    d = c.hidden_size
-    c.require(c.ffn_dim % 2 == 0, f"ffn_dim ({c.ffn_dim}) is odd")
-    ffn = glu(c, c.ffn_dim // 2)
-    layer = pre_norm(rms(c), gqa(c, window=c.sliding_window), ffn)
-    parts = dict(causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c)).items)
-    rows = c.vocab_size + c.num_codebooks * c.codebook_vocab_size + 1
-    return block(**parts | {"embed_tokens": Embedding(rows=rows, width=d)})

@@ -1,30 +1,29 @@
-"""Codecs: convolutional networks that turn sound into codes and back, beside the language models that write codes."""
+"""Codecs: convolutional networks that turn sound into codes and back."""
 
 from __future__ import annotations
 
 from math import ceil, prod
 
 from paramcalc.config import Config
-from paramcalc.config_reading import Reading
-from paramcalc.containers import Block, Run, Stack, block, stack
+from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
+from paramcalc.families.attentions import equal_heads, gqa
 from paramcalc.families.audio_encoders import tower_norm
-from paramcalc.families.registry import family, get
-from paramcalc.families.seeing import joined
-from paramcalc.families.towers import tower, tower_in
-from paramcalc.leaves import Conv1d, Linear, Norm, Param
+from paramcalc.families.feedforward import mlp
+from paramcalc.families.towers import tower
+from paramcalc.leaves import Conv1d, Param
 from paramcalc.spec import Component
 
 
 def conv(v: Config, d_in: int, d_out: int, kernel: int, *, back: bool = False) -> Block:
-    """A convolution with a norm of its weights (one scale for each of their first axis) or of its outputs.
+    """A convolution, in EnCodec with a norm of its weights (one scale for each of their first axis) or of its outputs.
 
     `back`: transposed, whose weights have the inputs first.
     """
-    weights = v.norm_type == "weight_norm"
     one = Conv1d(channels=d_out, kernel=kernel, per_group=d_in, per="tower")
-    scale = Param(shape=(d_in if back else d_out,)) if weights else None
-    return block(conv=one, scale=scale, norm=None if weights else tower_norm(d_out))
+    scale = Param(shape=(d_in if back else d_out,)) if v.norm_type == "weight_norm" else None
+    norm = tower_norm(d_out) if v.norm_type == "time_group_norm" else None
+    return block(conv=one, scale=scale, norm=norm)
 
 
 def residual(v: Config, d: int) -> Block:
@@ -44,17 +43,19 @@ def lstm(width: int, depth: int) -> Block:
     return block(**{f"layer_{i}": one for i in range(depth)})
 
 
-@tower("encodec")
-def encodec(v: Config) -> Block:
-    """An encoder, books of codes that are buffers, and a decoder (EnCodec, 2210.13438; EncodecModel)."""
-    v.require(v.norm_type in ("weight_norm", "time_group_norm"), f"norm_type {v.norm_type!r} is not known")
+def steps(v: Config, default: list[int]) -> list[int]:
+    """How many samples each level joins, the last of the encoder first."""
     stated = v.listed("upsampling_ratios")
-    ratios = [8, 5, 4, 2] if stated is None else [v.whole("upsampling_ratios", ratio) for ratio in stated]
+    return default if stated is None else [v.whole("upsampling_ratios", ratio) for ratio in stated]
+
+
+def seanet(v: Config, ratios: list[int], inner: Component | None = None) -> tuple[Block, Block]:
+    """An encoder, twice as wide at each step down, and its mirror (SEANet, 2009.02095); both perhaps with a network
+    where they are widest."""
     narrow, blocks = v.num_filters, v.num_residual_layers
     wide = narrow * 2 ** len(ratios)
-    down: dict[str, Component] = {"conv_in": conv(v, v.audio_channels, narrow, v.kernel_size)}
-    gates = lstm(wide, v.num_lstm_layers)
-    up: dict[str, Component] = {"conv_in": conv(v, v.hidden_size, wide, v.kernel_size), "lstm": gates}
+    down: dict[str, Component | None] = {"conv_in": conv(v, v.audio_channels, narrow, v.kernel_size)}
+    up: dict[str, Component | None] = {"conv_in": conv(v, v.hidden_size, wide, v.kernel_size), "inner": inner}
     d = narrow
     for i, ratio in enumerate(reversed(ratios)):
         down |= {f"residual_{i}_{j}": residual(v, d) for j in range(blocks)}
@@ -64,9 +65,18 @@ def encodec(v: Config) -> Block:
         up[f"up_{i}"] = conv(v, d, d // 2, 2 * ratio, back=True)
         d = d // 2
         up |= {f"residual_{i}_{j}": residual(v, d) for j in range(blocks)}
-    down |= {"lstm": gates, "conv_out": conv(v, wide, v.hidden_size, v.last_kernel_size)}
+    down |= {"inner": inner, "conv_out": conv(v, wide, v.hidden_size, v.last_kernel_size)}
     up["conv_out"] = conv(v, narrow, v.audio_channels, v.last_kernel_size)
-    return block("other", encoder=block(**down), books=books(v, prod(ratios)), decoder=block(**up))
+    return block(**down), block(**up)
+
+
+@tower("encodec")
+def encodec(v: Config) -> Block:
+    """An encoder, books of codes that are buffers, and a decoder (EnCodec, 2210.13438; EncodecModel)."""
+    v.require(v.norm_type in ("weight_norm", "time_group_norm"), f"norm_type {v.norm_type!r} is not known")
+    ratios = steps(v, [8, 5, 4, 2])
+    encoder, decoder = seanet(v, ratios, lstm(v.num_filters * 2 ** len(ratios), v.num_lstm_layers))
+    return block("other", encoder=encoder, books=books(v, prod(ratios)), decoder=decoder)
 
 
 def books(v: Config, hop: int) -> Block:
@@ -83,58 +93,62 @@ def books(v: Config, hop: int) -> Block:
     )
 
 
-# -- MusicGen ----------------------------------------------------------------------------------------------------
-
-READERS = {"t5": "encoder", "mt5": "encoder", "umt5": "encoder", "bert": "none", "roberta": "none"}
+# -- Mimi --------------------------------------------------------------------------------------------------------
 
 
-def as_tower(part: Component, seen: dict[int, Component] | None = None) -> Component:
-    """The same model as a tower, which is counted as a whole: its norms too."""
-    seen = {} if seen is None else seen
-    if isinstance(part, Norm):
-        return part.but(category=None)
-    if isinstance(part, Block):
-        return part.but(items={name: as_tower(one, seen) for name, one in part.items.items()})
-    if isinstance(part, Stack):
-        for run in part.runs:  # equal layers stay one
-            if id(run.layer) not in seen:
-                seen[id(run.layer)] = as_tower(run.layer, seen)
-        return part.but(runs=tuple(run._replace(layer=seen[id(run.layer)]) for run in part.runs))
-    return part
-
-
-@family("musicgen", "musicgen_melody")
-def musicgen(c: Config) -> Component:
-    """A reader of the description, EnCodec, and a decoder of codes (MusicGen, 2306.05284; Musicgen...Generation)."""
-    kind = c.section("text_encoder", Reading({})).raw("model_type") or c.declared("text_encoder").kind
-    c.require(kind in READERS, f"text_encoder is a {kind}, which cannot be counted", f"known: {', '.join(READERS)}")
-    text = c.section("text_encoder", get(kind).reading, family=kind, head=READERS[kind])
-    reads = Block(category="other", items=dict(as_tower(get(kind).recipe(text)).parts()))
-    codec, _ = tower_in(c, "audio_encoder")
-    own = f"{c.family}_decoder"
-    view = c.section("decoder", get(own).reading, family=own)
-    d, melody = view.hidden_size, c.family == "musicgen_melody"
-    bridged = text.hidden_size != d and (melody or view.raw("cross_attention_hidden_size") is None)
-    tunes = melody and c.num_chroma != d
-    projector = block(
-        "projector",
-        proj=Linear(d_in=text.hidden_size, d_out=d, bias=True) if bridged else None,
-        melody_proj=Linear(d_in=c.num_chroma, d_out=d, bias=True) if tunes else None,
+@tower("mimi")
+def mimi(v: Config) -> Block:
+    """EnCodec's networks, attention in place of gates, books for words and for sound (Mimi, 2410.00037; MimiModel)."""
+    d, halves = v.hidden_size, (half(v, "encoder_config"), half(v, "decoder_config"))
+    ratios = steps(v, usual := [8, 6, 5, 4]) or usual
+    v.require(any(halves), "encoder_config and decoder_config are null", "one of the two must be there")
+    equal_heads(v)
+    down, up = seanet(v, ratios)
+    norm, scale = tower_norm(d), Param(shape=(d,))
+    attn, ffn = gqa(v, bias=v.attention_bias), mlp(v, v.intermediate_size, bias=False)
+    layer = block(input_norm=norm, attn=attn, attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
+    layers, stride, groups = Run(v.num_hidden_layers, layer), strides(v, prod(ratios)), v.upsample_groups
+    v.require(not stride or d % groups == 0, f"hidden_size ({d}) is not divisible by upsample_groups ({groups})")
+    fewer = more = None
+    if stride:
+        fewer = Conv1d(channels=d, kernel=2 * stride, per_group=d, bias=False, per="tower")
+        more = fewer.but(per_group=named("d_g", d // groups, origin="d / upsample_groups"))
+    return block(
+        "other",
+        encoder=block(convolutions=down, layers=stack("audio", layers), downsample=fewer) if halves[0] else None,
+        books=split_books(v),
+        decoder=block(upsample=more, layers=stack("audio decoder", layers), convolutions=up) if halves[1] else None,
     )
-    language = get(own).recipe(view)
-    if melody:
-        language = conditioned(language, c.chroma_length)
-    return joined(language, text_encoder=reads, audio_encoder=codec, projector=projector if bridged or tunes else None)
 
 
-STANDS_BEFORE = "text and melody pass through the layers before the tokens; that is not counted"
+def half(v: Config, name: str) -> bool:
+    """Whether a half of the codec is there: a null drops it, and nothing else may be said."""
+    v.require(v.raw(name) is None, f"{name} may only be null", "it follows from the other fields")
+    return not v.says(name)
 
 
-def conditioned(decoder: Component, melody: int) -> Component:
-    """The decoder when a melody of so many frames, and a text, stand before the tokens: it keeps their keys too."""
-    parts = decoder.parts()
-    one = next(decoder.stacks()).runs[0]
-    items = one.layer.parts()
-    attn = items["attn"].but(prefix=melody, prompted=True)
-    layer = Block(items={**items, "attn": attn}, inexact=STANDS_BEFORE)
-    return block(**{**parts, "layers": stack("decoder", Run(one.repeat, layer))})
+def strides(v: Config, hop: int) -> int:
+    """How many frames become one behind the layers: half as many as codes per second, unless frame_rate is stated."""
+    frames = ceil(v.sampling_rate / hop)
+    rate = v.frame_rate or v.sampling_rate / (2 * hop)
+    v.require(frames >= rate, f"frame_rate is above the {frames} of the convolutions")
+    return 0 if frames == rate else named("stride", int(frames / rate), origin="frames / frame_rate")
+
+
+def split_books(v: Config) -> Block:
+    """Books of codes, all buffers, and a matrix into and out of their width where it differs, for either kind."""
+    d, width, rows, count, words = (
+        *(v.hidden_size, v.vector_quantization_hidden_dimension, v.codebook_size),
+        *(v.num_quantizers, v.num_semantic_quantizers),
+    )
+    v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is no power of two")
+    v.require(words < count, f"num_semantic_quantizers ({words}) must be below num_quantizers ({count})")
+    into = Conv1d(channels=width, kernel=1, per_group=d, bias=False, per="tower")
+    kind = block(into=into, out_of=Conv1d(channels=d, kernel=1, per_group=width, bias=False, per="tower"))
+    return block(
+        semantic=kind if width != d else None,
+        acoustic=kind if width != d else None,
+        codes=Param(shape=(count, rows, v.codebook_dim), buffer=True),
+        counts=Param(shape=(count, rows), buffer=True),
+        started=Param(shape=(count,), buffer=True),
+    )

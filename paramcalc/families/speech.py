@@ -1,18 +1,14 @@
-"""Models that hear, speak or make music: Whisper, MusicGen, Seamless, Moshi."""
+"""Models that hear, speak or make music: Whisper, MusicGen's decoder, Seamless."""
 
 from __future__ import annotations
 
 from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import gqa
 from paramcalc.families.audio import WHISPER
-from paramcalc.families.feedforward import glu
-from paramcalc.families.heads import decoder_head, labels, lm_head, unknown_head
+from paramcalc.families.heads import labels, lm_head, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import only_text
 from paramcalc.families.sides import Form, layer, side, spectrogram_encoder
-from paramcalc.families.skeletons import layer_norm, pre_norm, rms
+from paramcalc.families.skeletons import layer_norm
 from paramcalc.leaves import Embedding, Linear, Param
 from paramcalc.spec import Component
 
@@ -85,23 +81,4 @@ def seamless(c: Config) -> Block:
         encoder=None if hears else side(c, "encoder", form),
         decoder=side(c, "decoder", form),
         lm_head=lm_head(c, c.hidden_size, owner="shared"),
-    )
-
-
-# -- Moshi -------------------------------------------------------------------------------------------------------
-
-
-@family("moshi")
-def moshi(c: Config) -> Block:
-    """Llama's layer with one spare row in the embedding; what hears and speaks is not counted (MoshiForCausalLM)."""
-    c.require(c.ffn_dim % 2 == 0, f"ffn_dim ({c.ffn_dim}) must be even", "it is the width of gate and input together")
-    if c.head == "seq2seq_lm":
-        only_text(c, "audio_encoder_config", "depth_decoder_config")
-    hidden = named("d_ff", c.ffn_dim // 2, origin="ffn_dim / 2")
-    one = pre_norm(rms(c), gqa(c, window=c.sliding_window), glu(c, hidden))
-    return block(
-        embed_tokens=Embedding(rows=c.vocab_size + 1, width=c.hidden_size),
-        layers=stack("decoder", Run(c.num_hidden_layers, one)),
-        norm=rms(c),
-        **decoder_head(c, c.hidden_size),
     )

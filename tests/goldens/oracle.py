@@ -283,8 +283,8 @@ LAYER_LISTS = (
 )
 """Names of module lists that are stacks of layers."""
 
-CONVOLUTIONAL = r"vqmodel|audio_encoder\.(encoder|decoder|quantizer)\.layers"
-"""Networks whose lists are the levels of an image, not layers."""
+CONVOLUTIONAL = r"vqmodel|audio_encoder\.(encoder|decoder|quantizer)\.layers|_seanet\.|_quantizer\."
+"""Networks whose lists are the levels of an image or a sound, or books of codes, not layers."""
 
 SPLIT_LAYERS = ("attentions", "ffns", "layer_norm1", "layer_norm2")
 """XLM keeps the parts of its layers in parallel lists."""
