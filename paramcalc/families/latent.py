@@ -8,7 +8,7 @@ from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block
 from paramcalc.families.feedforward import glu, moe
 from paramcalc.families.latent_parts import experts, frequent, latent_attention, lightning, shared_width
-from paramcalc.families.mtp import unbuilt_mtp
+from paramcalc.families.mtp import mtp_modules, unbuilt_mtp
 from paramcalc.families.patterns import DENSE, SPARSE, first_dense, mlp_words
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, decoder, ignored, pre_norm, rms
@@ -37,20 +37,28 @@ def latent_lm(c: Config, attn: Component, default: list[str]) -> Block:
 
 @family("deepseek_v32")
 def deepseek_v32(c: Config) -> Block:
-    """DeepSeek-V3 with an indexer in each layer that picks the tokens to look at (DeepseekV32ForCausalLM)."""
-    unbuilt_mtp(c)
+    """DeepSeek-V3 with an indexer in each layer that picks the tokens to look at (DeepseekV32ForCausalLM).
+
+    The layer of its module that predicts one more token has an indexer too.
+    """
+    attn, ffn = indexed(c), {DENSE: glu(c), SPARSE: experts(c)}
+    mtp = mtp_modules(c, pre_norm(rms(c), attn, ffn[SPARSE]))
     ignored(c, moe_layer_freq=1)
-    return latent_lm(c, indexed(c), first_dense(c, c.first_k_dense_replace))
+    words = mlp_words(c, first_dense(c, c.first_k_dense_replace))
+    return decoder(c, attn, ffn, ffn_words=words, mtp=mtp)
 
 
 @family("glm_moe_dsa")
 def glm_moe_dsa(c: Config) -> Block:
-    """DeepSeek-V3.2 where a layer may use the choice of the indexer before it (GlmMoeDsaForCausalLM)."""
+    """DeepSeek-V3.2 where a layer may use the choice of the indexer before it (GlmMoeDsaForCausalLM).
+
+    Its module that predicts one more token uses the model's own embedding and head.
+    """
     attn = {"full": indexed(c), "shared": latent_attention(c).but(picks=c.index_topk)}
     ffn, ffn_words = {DENSE: glu(c), SPARSE: experts(c)}, mlp_words(c, first_dense(c, c.first_k_dense_replace))
-    unbuilt_mtp(c)
+    mtp = mtp_modules(c, pre_norm(rms(c), attn["full"], ffn[SPARSE]), tables=False)
     ignored(c, moe_layer_freq=1)
-    return decoder(c, attn, ffn, indexer_words(c), ffn_words)
+    return decoder(c, attn, ffn, indexer_words(c), ffn_words, mtp=mtp)
 
 
 def indexer_words(c: Config) -> list[str]:

@@ -6,23 +6,28 @@ from paramcalc.config import Config
 from paramcalc.containers import Mtp
 from paramcalc.families.skeletons import rms
 from paramcalc.leaves import Embedding, Linear
-from paramcalc.spec import Component
+from paramcalc.spec import Component, present
 
 
-def mtp_modules(c: Config, layer: Component) -> Mtp:
-    """DeepSeek-V3's modules for multi-token prediction: shipped with the model, not built by its class."""
+def mtp_modules(c: Config, layer: Component, *, tables: bool = True) -> Mtp:
+    """DeepSeek-V3's modules for multi-token prediction: shipped with the model, not built by its class.
+
+    `tables`: embedding and head are shipped once more with each.
+    """
     d = c.hidden_size
     return Mtp(
         count=c.num_mtp_layers or 0,
-        items={
-            "embed_tokens": Embedding(rows=c.vocab_size, width=d, tied_to="embed_tokens"),
-            "embed_norm": rms(c),
-            "hidden_norm": rms(c),
-            "proj": Linear(d_in=2 * d, d_out=d, category="other"),
-            "layer": layer,
-            "norm": rms(c),
-            "lm_head": Linear(d_in=d, d_out=c.vocab_size, tied_to="lm_head", category="head"),
-        },
+        items=present(
+            {
+                "embed_tokens": Embedding(rows=c.vocab_size, width=d, tied_to="embed_tokens") if tables else None,
+                "embed_norm": rms(c),
+                "hidden_norm": rms(c),
+                "proj": Linear(d_in=2 * d, d_out=d, category="other"),
+                "layer": layer,
+                "norm": rms(c),
+                "lm_head": Linear(d_in=d, d_out=c.vocab_size, tied_to="lm_head", category="head") if tables else None,
+            }
+        ),
     )
 
 

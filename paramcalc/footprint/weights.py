@@ -62,11 +62,11 @@ def plan(model: Model, assumed: Assumptions) -> Plan:
         return Plan(_of_file(file), tuple(f"{model.family}: {text}" for text in (*doubts, *file.notes)), not file.exact)
     found, chosen, own, unused = _stored_so(model, assumed, model)
     said = [*chosen.doubts, *_missed(model, [rule for rule in unused if rule in own])]
-    if assumed.include_mtp and not any(one.weight.role == "mtp" for one in found):
-        said.append("modules for multi-token prediction are asked for, and none are known of this model")
+    said += _of_mtp(model, found) if assumed.include_mtp else ()
     if assumed.dtype is None:
         said += unmatched(chosen, (rule for rule in unused if rule not in own))
-    return Plan(found, tuple(f"{model.family}: {text}" for text in said), bool(chosen.doubts))
+    unsure = bool(chosen.doubts) or TABLES_AGAIN in said
+    return Plan(found, tuple(f"{model.family}: {text}" for text in said), unsure)
 
 
 def told_by_layers(model: Model, assumed: Assumptions) -> bool:
@@ -137,6 +137,13 @@ def _scheme(model: Model, assumed: Assumptions) -> Scheme:
 
 
 UNQUANTISED = Scheme("unquantised", None)
+# Families whose files hold embedding and head once more with each module for multi-token prediction: 684,531,386,000
+# elements of DeepSeek-V3 on the Hub, 685,396,921,376 of DeepSeek-V3.2-Exp. GLM-4.5's do too, GLM-4.6's do not.
+WITH_TABLES_AGAIN = ("deepseek_v3", "deepseek_v32")
+TABLES_AGAIN = (
+    "embedding and head are counted once more with each module for multi-token prediction, as in DeepSeek-V3's files; "
+    "not all checkpoints repeat them: bytes are an estimate"
+)
 
 
 def _rest(model: Model, assumed: Assumptions) -> Format:
@@ -164,6 +171,15 @@ def _missed(model: Model, unused: list[Rule]) -> Iterator[str]:
             hint = "known categories: " + ", ".join(CATEGORIES)
             raise ParamcalcError(f"--dtype-of {rule.text}: no tensor of the model is called so", hint)
         yield f"--dtype-of {rule.text}: the model has no such tensor" + (" of its own: it is tied" if tied else "")
+
+
+def _of_mtp(model: Model, found: Iterable[Stored]) -> Iterator[str]:
+    """What is to be said of modules for multi-token prediction that are asked for."""
+    roles = {one.weight.role for one in found}
+    if "mtp" not in roles:
+        yield "modules for multi-token prediction are asked for, and none are known of this model"
+    if "copy" in roles and model.family not in WITH_TABLES_AGAIN:
+        yield TABLES_AGAIN
 
 
 def _stored(one: Placed, rest: Format) -> Stored:
