@@ -64,36 +64,21 @@ def percent(part: int, whole: int) -> str:
     return "<0.001 %"
 
 
-def parse_count(text: str) -> tuple[int, int]:
-    """A published figure such as `46.7B` as the closed range of counts that round to it.
-
-    Raises ParamcalcError when the text is not a number with an optional K, M, B or T.
-    """
-    match = re.fullmatch(r"\s*([0-9][0-9,_]{0,30})(?:\.([0-9]+))?\s*([KMBT]?)\s*", text, re.IGNORECASE)
-    if not match:
-        raise ParamcalcError(f"{text!r} is not a count", "write it like 8030261248, 8.03B or 110M")
-    whole, fraction, unit = match[1].replace(",", "").replace("_", ""), match[2] or "", match[3].lower()
-    factor = _FACTORS[unit]
-    step = Decimal(factor) / 10 ** len(fraction)
-    middle = Decimal(f"{whole}.{fraction or 0}") * factor
-    if step <= 1:
-        return int(middle), int(middle)
-    return int((middle - step / 2).to_integral_value()), int((middle + step / 2).to_integral_value())
-
-
 def parse_amount(text: str) -> tuple[int, bool]:
-    """A budget such as `1.1B` or `8GiB`: the number, and whether it is bytes. Decimal K, M, B, T, and G as B.
+    """A budget such as `1.1B`, `4e9` or `8GiB`: the number, and whether it is bytes. Decimal K, M, B, T, and G as B.
 
     Raises ParamcalcError for anything else.
     """
-    match = re.fullmatch(r"\s*([0-9][0-9,_]*(?:\.[0-9]+)?)\s*([KMBGT]?)\s*", text, re.IGNORECASE)
+    match = re.fullmatch(
+        r"\s*([0-9][0-9,_]{0,30}(?:\.[0-9]+)?)\s*(?:([KMBGT]?)|e\+?([0-9]{1,2}))\s*", text, re.IGNORECASE
+    )
     if match:
-        number = Decimal(match[1].replace(",", "").replace("_", ""))
-        return int(number * _FACTORS[match[2].lower().replace("g", "b")]), False
+        number, unit = Decimal(match[1].replace(",", "").replace("_", "")), (match[2] or "").lower().replace("g", "b")
+        return int(number * 10 ** int(match[3] or 0) * _FACTORS[unit]), False
     try:
         return parse_bytes(text), True
     except ParamcalcError as error:
-        raise ParamcalcError(f"{text!r} is not a budget", "write it like 1.1B, 350M or 8GiB") from error
+        raise ParamcalcError(f"{text!r} is not a budget", "write it like 1.1B, 350M, 4e9 or 8GiB") from error
 
 
 def parse_tokens(text: str) -> int:

@@ -9,9 +9,10 @@ import pytest
 
 import paramcalc
 from paramcalc.footprint.devices import device, devices
-from paramcalc.footprint.fit import largest
-from paramcalc.footprint.fit_report import FitReport
+from paramcalc.footprint.fit import described, largest
+from paramcalc.footprint.fit_report import DeviceInfo, FitReport
 from paramcalc.render.fit import fit_table
+from paramcalc.render.listings import device_row, listed
 from paramcalc.render.table import draw
 from tests.conftest import Run
 
@@ -245,6 +246,7 @@ def test_exit_codes(run: Run) -> None:
         (["--gpu", "h100", "--gpu-memory-utilization", "1.1"], "gpu_memory_utilization '1.1' is not above 0"),
         (["--gpu", "h100", "--gpu-memory-utilization", "0"], "gpu_memory_utilization '0' is not above 0"),
         (["--gpu", "h100", "--gpu-memory-utilization", "all"], "gpu_memory_utilization 'all' is not above 0"),
+        (["--gpu", "h100", "--gpu-memory-utilization", "nan"], "gpu_memory_utilization 'nan' is not above 0"),
         (["--gpu", "h100", "--tp", "3"], "tensor_parallel 3 does not divide the 32 heads"),
     ],
 )
@@ -285,6 +287,26 @@ def test_nothing_is_wider_than_the_terminal(width: int) -> None:
     assert max(map(len, lines)) <= width
     # halves of weights and cache, norms whole, 59,392 channels for 8,192 tokens, eight times 128,256 logits, overhead
     assert any(line.startswith("total") and "115,555,622,912" in line for line in lines)
+
+
+def test_what_a_narrow_list_has_no_room_for_is_said() -> None:
+    rows = [device_row(DeviceInfo.model_validate(described(one))) for one in devices()]
+    lines = draw(listed("gpus", rows, 80), width=80, color=False).splitlines()
+    h100 = draw(listed("gpus", rows[2:3], 60), width=60, color=False)
+
+    assert max(map(len, lines)) <= 80
+    said = " ".join(lines[-2:])
+    assert said == "no room for: memory, also, note, source; a wider terminal shows them, or --format csv"
+    assert "85,520,809,984" in h100
+    assert "https://www.nvidia.com/en-us/data-center/h100/" in h100
+    assert "no room for" not in draw(listed("gpus", rows, 400), width=400, color=False)
+
+
+def test_warnings_of_several_models_name_them(run: Run) -> None:
+    quantised = ("--set", 'quantization_config={"quant_method": "brandnew"}')
+    err = run("fit", "llama3-8b", "llama3.2-1b", "--gpu", "h100", *quantised)[2]
+
+    assert [line.split(":")[1] for line in err.splitlines()] == [" llama3-8b", " llama3.2-1b"]
 
 
 def test_gpus(run: Run) -> None:

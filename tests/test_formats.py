@@ -15,7 +15,7 @@ from paramcalc.cli import main
 from paramcalc.dtypes import dtype
 from paramcalc.footprint.formats import bits_per_weight
 from paramcalc.footprint.formats_known import format_named, listed
-from paramcalc.footprint.gguf.types import PUBLISHED_BITS
+from paramcalc.footprint.gguf.types import BASES, PUBLISHED_BITS
 from paramcalc.footprint.report import MemoryReport
 
 SQUARE = (4096, 4096)
@@ -254,6 +254,8 @@ def test_formats_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> Non
 
     assert found["nf4-dq"]["bits"] == "4.127"
     assert found["q8_0"]["use"] == "cache"
+    assert (found["gguf-f16"]["bits"], found["gguf-f16"]["layout"]) == ("16", "F16 for matrices")
+    assert {f"gguf-{kind.lower()}" for kind in BASES} <= set(found)
     assert found["gguf-q8_0"]["bits"] == "8.5"
     assert found["gguf-q4_k_m"]["bits"] == "4.8944"  # not Q4_K's 4.5: attention's values and half of the rest have more
     assert found["mxfp4"]["leaves"] == "all but experts"

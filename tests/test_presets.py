@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ import yaml
 
 import paramcalc
 from paramcalc import presets
-from paramcalc.units import parse_count
 from tests.conftest import ROOT
 
 FILES = sorted(path for path in (ROOT / "presets").glob("*.yaml") if path.stem != "gpus")
@@ -21,6 +21,26 @@ FIGURES = [
 ]
 
 
+FACTORS = {"M": 10**6, "B": 10**9, "T": 10**12}
+
+
+def rounded(figure: str) -> Decimal:
+    """`46.7B` as 46,700,000,000."""
+    return Decimal(figure[:-1]) * FACTORS[figure[-1]]
+
+
+def half_a_digit(figure: str) -> Decimal:
+    """How far a count may be from a published figure that it rounds to."""
+    return Decimal(FACTORS[figure[-1]]) / 10 ** len(figure[:-1].partition(".")[2]) / 2
+
+
+@pytest.mark.parametrize(
+    ("figure", "low", "high"), [("46.7B", 46_650_000_000, 46_750_000_000), ("110M", 109_500_000, 110_500_000)]
+)
+def test_a_published_figure_is_a_range(figure: str, low: int, high: int) -> None:
+    assert (rounded(figure) - half_a_digit(figure), rounded(figure) + half_a_digit(figure)) == (low, high)
+
+
 @pytest.mark.parametrize(("name", "key", "figure"), FIGURES, ids=[f"{name}-{key}" for name, key, _ in FIGURES])
 def test_published_figures(name: str, key: str, figure: Any) -> None:
     counted = getattr(paramcalc.count(paramcalc.load(name)).parameters, key)
@@ -28,8 +48,7 @@ def test_published_figures(name: str, key: str, figure: Any) -> None:
     if isinstance(figure, int):
         assert counted == figure
     else:
-        low, high = parse_count(figure)
-        assert low <= counted <= high
+        assert abs(counted - rounded(figure)) <= half_a_digit(figure)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

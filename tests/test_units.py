@@ -8,7 +8,7 @@ import pytest
 
 from paramcalc.dtypes import dtype
 from paramcalc.errors import ParamcalcError
-from paramcalc.units import human_bytes, human_count, parse_bytes, parse_count, parse_tokens, percent
+from paramcalc.units import human_bytes, human_count, parse_amount, parse_bytes, parse_tokens, percent
 
 
 @pytest.mark.parametrize(
@@ -35,22 +35,26 @@ def test_shares_never_round_to_nothing(part: int, whole: int, text: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "low", "high"),
+    ("text", "number", "is_bytes"),
     [
-        ("8030261248", 8_030_261_248, 8_030_261_248),
-        ("46.7B", 46_650_000_000, 46_750_000_000),
-        ("110M", 109_500_000, 110_500_000),
-        ("8,030,261,248", 8_030_261_248, 8_030_261_248),
+        ("1.1B", 1_100_000_000, False),
+        ("350M", 350_000_000, False),
+        ("2G", 2_000_000_000, False),
+        ("4e9", 4_000_000_000, False),
+        ("1.5E+12", 1_500_000_000_000, False),
+        ("8,030,261,248", 8_030_261_248, False),
+        ("8GiB", 8_589_934_592, True),
+        ("8GB", 8_000_000_000, True),
     ],
 )
-def test_a_published_figure_is_a_range(text: str, low: int, high: int) -> None:
-    assert parse_count(text) == (low, high)
+def test_budgets(text: str, number: int, is_bytes: bool) -> None:
+    assert parse_amount(text) == (number, is_bytes)
 
 
-@pytest.mark.parametrize("text", ["", "B", "-3", "1.5.2B", "12 GB"])
-def test_other_texts_are_no_counts(text: str) -> None:
-    with pytest.raises(ParamcalcError, match="is not a count"):
-        parse_count(text)
+@pytest.mark.parametrize("text", ["", "B", "-3", "1.5.2B", "4e", "4e-9", "4e999", "e9", "4e9B", "4e9GiB"])
+def test_other_texts_are_no_budgets(text: str) -> None:
+    with pytest.raises(ParamcalcError, match="is not a budget"):
+        parse_amount(text)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +85,7 @@ def test_a_size_without_its_kind_is_refused(text: str) -> None:
         parse_bytes(text)
 
 
-@pytest.mark.parametrize("parse", [parse_count, parse_tokens, parse_bytes])
+@pytest.mark.parametrize("parse", [parse_amount, parse_tokens, parse_bytes])
 def test_digits_without_end_are_no_number(parse: Callable[[str], object]) -> None:
     with pytest.raises(ParamcalcError, match="is not a"):
         parse("9" * 5000)

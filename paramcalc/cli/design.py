@@ -10,7 +10,7 @@ from paramcalc.cli.asked import whole
 from paramcalc.cli.assumed import ASSUMED
 from paramcalc.cli.axes import DepthsOpt, OverlayOpt, RuleOpt, ladders, numbers, rule
 from paramcalc.cli.groups import BASE, OUTPUT, takes
-from paramcalc.cli.options import GpuOpt
+from paramcalc.cli.options import GpuOpt, UtilizationOpt
 from paramcalc.cli.output import Output, saved, warn
 from paramcalc.cli.plots import PLOTS, Drawing
 from paramcalc.cli.scale import TokensOpt, trained
@@ -37,7 +37,7 @@ def design(
     drawing: Drawing,
     out: Output,
     budget: Annotated[
-        str | None, typer.Option("--budget", metavar="SIZE", help="What to come close to: 1.1B, 350M, 8GiB.")
+        str | None, typer.Option("--budget", metavar="SIZE", help="What to come close to: 1.1B, 350M, 4e9, 8GiB.")
     ] = None,
     depth: DepthsOpt = None,
     match: Annotated[
@@ -62,10 +62,7 @@ def design(
     ] = None,
     rules: RuleOpt = None,
     gpu: GpuOpt = None,
-    utilization: Annotated[
-        str | None,
-        typer.Option("--gpu-memory-utilization", metavar="SHARE", help="Share of its memory that may be used; all."),
-    ] = None,
+    utilization: UtilizationOpt = None,
     training_tokens: TokensOpt = None,
     overlay: OverlayOpt = None,
     save: Annotated[

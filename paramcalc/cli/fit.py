@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.assumed import ASSUMED
 from paramcalc.cli.groups import MODELS, OUTPUT, takes
-from paramcalc.cli.options import GpuOpt
-from paramcalc.cli.output import Output, warn
+from paramcalc.cli.options import GpuOpt, UtilizationOpt
+from paramcalc.cli.output import Output, told, warn
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.model import Model
@@ -29,12 +29,7 @@ def fit(
     assumed: Assumptions,
     out: Output,
     gpu: GpuOpt = None,
-    utilization: Annotated[
-        str | None,
-        typer.Option(
-            "--gpu-memory-utilization", metavar="SHARE", help="Share of its memory that may be used; 0.9 if not given."
-        ),
-    ] = None,
+    utilization: UtilizationOpt = None,
 ) -> None:
     """Say whether a model fits on a GPU; exit with 1 where it does not."""
     from paramcalc.footprint import fit as verdict
@@ -49,7 +44,7 @@ def fit(
         raise ParamcalcError("no GPU given", "--gpu h100, or --gpu 24GiB; `paramcalc gpus` lists them")
     one, share = device(gpu), verdict.utilization(utilization or verdict.UTILIZATION)
     answers = [verdict.figures(model, assumed, one, share) for model in models]
-    warn(warning for answer in answers for warning in answer["warnings"])
+    warn(told(answers))
     out.show(answers, view)
     if not all(answer["fits"] for answer in answers):
         raise typer.Exit(1)

@@ -64,6 +64,14 @@ FamilyOpt = Annotated[
 GpuOpt = Annotated[
     str | None, typer.Option("--gpu", "-g", metavar="NAME", help="A name that `paramcalc gpus` lists, or 24GiB.")
 ]
+UtilizationOpt = Annotated[
+    str | None,
+    typer.Option(
+        "--gpu-memory-utilization",
+        metavar="SHARE",
+        help="Share of its memory that may be used; if not given, fit takes 0.9 and design all of it.",
+    ),
+]
 
 
 def overrides(settings: list[str] | None) -> dict[str, Any]:

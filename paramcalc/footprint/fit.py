@@ -55,7 +55,7 @@ def utilization(given: str | float) -> Decimal:
         share = Decimal(str(given))
     except InvalidOperation:
         share = Decimal(0)
-    if not 0 < share <= 1:
+    if not share.is_finite() or not 0 < share <= 1:
         raise ParamcalcError(f"gpu_memory_utilization {given!r} is not above 0 and up to 1", "write it like 0.9")
     return share
 

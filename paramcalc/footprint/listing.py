@@ -21,7 +21,7 @@ CACHES = ("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")  # o
 
 def dtype_infos() -> list[DtypeInfo]:
     """Every format of weights, every kind of GGUF file, and the blocks that caches are kept in."""
-    files = [name for name in BASES if is_gguf(name)]
+    files = [name if is_gguf(name) else PREFIX + name for name in BASES]
     return [*map(described, listed()), *map(file, files), *map(block, BLOCKS)]
 
 
@@ -48,10 +48,11 @@ def file(name: str) -> DtypeInfo:
     kind = ftype(name)
     base = TYPES[BASES[kind]]
     published = PUBLISHED_BITS.get(kind)
+    blocks = f"for most: {base.block_bytes} bytes for each {base.block_elements} values"
     return DtypeInfo(
         name=PREFIX + kind.lower(),
         bits=published or str(bits_per_weight(plain(base))),
-        layout=f"{base.name} for most: {base.block_bytes} bytes for each {base.block_elements} values"
+        layout=f"{base.name} {blocks if base.block_elements > 1 else 'for matrices'}"
         + ("; bits in all of Llama-3.1-8B" if published else ""),
         leaves="norms, biases, routers and small tensors, in F32",
         use="weights",

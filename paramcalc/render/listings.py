@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
+from paramcalc.errors import printable
 from paramcalc.render.table import WIDE, listing, plain
 from paramcalc.render.text import Row, filled
 from paramcalc.render.view import View
-from paramcalc.units import human_bytes
+from paramcalc.units import exact, human_bytes
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Group, RenderableType
+    from rich.table import Table
 
     from paramcalc.footprint.fit_report import DeviceInfo
     from paramcalc.report import DtypeInfo, FamilyInfo, PresetInfo
@@ -29,7 +31,33 @@ Info = TypeVar("Info")
 def list_view(what: str, infos: Iterable[Info], row: Callable[[Info], Row]) -> View:
     """The same rows for programs and people."""
     rows = [row(info) for info in infos]
-    return View(lambda: rows, lambda width: listing(rows, RANKS[what], width or WIDE))
+    return View(lambda: rows, lambda width: listed(what, rows, width or WIDE))
+
+
+def listed(what: str, rows: list[Row], room: int) -> RenderableType:
+    """A table, and which of its columns there is no room for; of a single row the fields, one below the other."""
+    from rich.console import Group
+    from rich.text import Text
+
+    table, left_out = listing(rows, RANKS[what], room)
+    if not left_out:
+        return table
+    if len(rows) == 1:
+        return fields(rows[0])
+    more = f"no room for: {', '.join(left_out)}; a wider terminal shows them, or --format csv"
+    return Group(table, Text(""), Text(more))
+
+
+def fields(row: Row) -> Table:
+    """One thing, a line for each of its fields."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, cell in row.items():
+        table.add_row(name.replace("_", " "), printable(exact(cell) if isinstance(cell, int) else cell))
+    return table
 
 
 def preset_row(info: PresetInfo) -> Row:

@@ -84,14 +84,20 @@ class Column(NamedTuple):
         return max(map(len, [self.name, self.total, *self.cells])) + GAP
 
 
-def fitted(columns: list[Column], room: int, *, bare: bool = False) -> Table:
-    """A table of the columns there is room for: numbers are left out, never cut."""
-    from rich.table import Table
-
+def with_room(columns: list[Column], room: int) -> list[Column]:
+    """The columns that there is room for."""
     shown = columns
     while sum(column.width for column in shown) - GAP > room and any(column.rank for column in shown):
         least = max(column.rank for column in shown)
         shown = [column for column in shown if column.rank != least]
+    return shown
+
+
+def fitted(columns: list[Column], room: int, *, bare: bool = False) -> Table:
+    """A table of the columns there is room for: numbers are left out, never cut."""
+    from rich.table import Table
+
+    shown = with_room(columns, room)
     table = Table.grid(padding=(0, GAP - 1)) if bare else plain()
     for column in shown:
         table.add_column(
@@ -105,12 +111,16 @@ def fitted(columns: list[Column], room: int, *, bare: bool = False) -> Table:
     return table
 
 
-def listing(rows: Sequence[Row], ranks: Mapping[str, int], room: int) -> Table:
-    """Rows with the same keys as a table; `ranks` says which columns a narrow terminal can do without."""
+def listing(rows: Sequence[Row], ranks: Mapping[str, int], room: int) -> tuple[Table, list[str]]:
+    """Rows with the same keys as a table, and the columns left out of it.
+
+    `ranks` says which ones a narrow terminal can do without.
+    """
     columns = []
     for name in rows[0]:
         cells = [row[name] for row in rows]
         texts = [exact(cell) if isinstance(cell, int) else cell for cell in cells]
         right = all(isinstance(cell, int) for cell in cells)
         columns.append(Column(name.replace("_", " "), texts, right=right, rank=ranks.get(name, 0)))
-    return fitted(columns, room)
+    shown = with_room(columns, room)
+    return fitted(shown, room), [column.name for column in columns if column not in shown]
