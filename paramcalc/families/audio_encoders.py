@@ -5,7 +5,7 @@ Everything in them counts as `other`, norms too: a tower is counted as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from paramcalc.components import Attention, Conv2d
 from paramcalc.config import Config
@@ -17,7 +17,7 @@ from paramcalc.families.feedforward import mlp
 from paramcalc.families.seeing import joined
 from paramcalc.families.skeletons import ignored, pre_norm
 from paramcalc.families.towers import tower, tower_in
-from paramcalc.leaves import Conv1d, Linear, Norm
+from paramcalc.leaves import Conv1d, Linear, Norm, Param
 from paramcalc.spec import Component
 
 
@@ -122,3 +122,35 @@ def omniasr_audio(v: Config) -> Block:
         layers=stack("audio", Run(v.num_hidden_layers, layer)),
         norm=norm,
     )
+
+
+# -- conformers (2005.08100) -------------------------------------------------------------------------------------
+
+
+def batch_norm(width: int) -> Block:
+    """BatchNorm1d: scale and bias, and as buffers the running mean and variance and one counter."""
+    statistic = Param(shape=(width,), buffer=True)
+    return block(norm=tower_norm(width), mean=statistic, variance=statistic, batches=Param(shape=(1,), buffer=True))
+
+
+def conformer_layer(
+    d: int,
+    ffn: Component,
+    attn: Mapping[str, Component],
+    *,
+    inner: int,
+    kernel: int,
+    between: Component,
+    bias: bool = True,
+) -> Block:
+    """Two half FFNs around attention and a convolution, which is `inner` channels wide; `between` follows its depth."""
+    norm = tower_norm(d)
+    convolution = block(
+        norm=norm,
+        up_conv=Conv1d(channels=2 * inner, kernel=1, per_group=d, bias=bias),
+        depth_conv=Conv1d(channels=inner, kernel=kernel, bias=False),
+        between=between,
+        down_conv=Conv1d(channels=d, kernel=1, per_group=inner, bias=bias),
+    )
+    half = block(norm=norm, ffn=ffn)
+    return block(ffn_1=half, attn_norm=norm, **attn, conv=convolution, ffn_2=half, norm=norm)

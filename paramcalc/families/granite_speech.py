@@ -8,37 +8,24 @@ from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads
 from paramcalc.families.audio import text_model
-from paramcalc.families.audio_encoders import tower_norm
+from paramcalc.families.audio_encoders import batch_norm, conformer_layer
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
 from paramcalc.families.towers import tower, tower_in
-from paramcalc.leaves import Conv1d, Embedding, Linear, Param
+from paramcalc.leaves import Embedding, Linear, Param
 from paramcalc.spec import Component
-
-
-def batch_norm(width: int) -> Block:
-    """BatchNorm1d: scale and bias, and as buffers the running mean and variance and one counter."""
-    statistic = Param(shape=(width,), buffer=True)
-    return block(norm=tower_norm(width), mean=statistic, variance=statistic, batches=Param(shape=(1,), buffer=True))
 
 
 @tower("granite_speech_encoder", "granite_speech_plus_encoder")
 def conformer(v: Config) -> Block:
     """Two half FFNs around attention and a convolution (Conformer, 2005.08100; GraniteSpeechCTCEncoder)."""
-    d, norm = v.hidden_size, tower_norm(v.hidden_size)
+    d = v.hidden_size
     heads, head_dim, inner = v.num_attention_heads, v.dim_head or equal_heads(v), d * v.conv_expansion_factor
     attn = Attention(width=d, heads=heads, kv_heads=heads, head_dim=head_dim, out_bias=True)
-    distances = Embedding(rows=2 * v.max_pos_emb + 1, width=head_dim)
-    convolution = block(
-        norm=norm,
-        up_conv=Conv1d(channels=2 * inner, kernel=1, per_group=d),
-        depth_conv=Conv1d(channels=inner, kernel=v.conv_kernel_size, bias=False),
-        batch_norm=batch_norm(inner),
-        down_conv=Conv1d(channels=d, kernel=1, per_group=inner),
-    )
-    ffn = block(norm=norm, ffn=mlp(v, d * v.feedforward_mult))
-    layer = block(ffn_1=ffn, attn_norm=norm, attn=attn, distances=distances, conv=convolution, ffn_2=ffn, norm=norm)
+    positioned = dict(attn=attn, distances=Embedding(rows=2 * v.max_pos_emb + 1, width=head_dim))
+    ffn = mlp(v, d * v.feedforward_mult)
+    layer = conformer_layer(d, ffn, positioned, inner=inner, kernel=v.conv_kernel_size, between=batch_norm(inner))
     return block(
         "other",
         input=Linear(d_in=v.num_mel_bins, d_out=d, bias=True),

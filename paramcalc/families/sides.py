@@ -40,10 +40,8 @@ class Form(NamedTuple):
 
 
 def sizes_of(c: Config, role: str) -> tuple[int, int, int]:
-    """Depth, heads and FFN width of one side."""
-    if role == "encoder":
-        return c.encoder_layers, c.encoder_attention_heads, c.encoder_ffn_dim
-    return c.decoder_layers, c.decoder_attention_heads, c.decoder_ffn_dim
+    """Depth, heads and FFN width of one side, whose fields begin with its name."""
+    return getattr(c, f"{role}_layers"), getattr(c, f"{role}_attention_heads"), getattr(c, f"{role}_ffn_dim")
 
 
 def norm_of(c: Config, form: Form) -> Norm:
@@ -70,7 +68,7 @@ def layer(
 ) -> Block:
     """Attention, in a decoder cross attention, FFN; each with its norm, after it or before."""
     steps: dict[str, Component] = {"attn": attention(c, role, form) if attn is None else attn}
-    if role == "decoder" and form.cross:
+    if role.endswith("decoder") and form.cross:
         steps["cross_attn"] = attention(c, role, form, source="cross", kv_width=kv_width)
     steps["ffn"] = mlp(c, sizes_of(c, role)[2], bias=form.ffn_bias) if ffn is None else ffn
     parts: dict[str, Component] = {}

@@ -1,4 +1,4 @@
-"""Models that hear, speak or make music: Whisper, MusicGen's decoder, Seamless."""
+"""Models that hear or make music: Whisper, and MusicGen's decoder."""
 
 from __future__ import annotations
 
@@ -61,24 +61,4 @@ def musicgen_decoder(c: Config) -> Block:
         layers=stack("decoder", Run(c.decoder_layers, layer(c, "decoder", form))),
         norm=layer_norm(c),
         lm_heads=Linear(d_in=d, d_out=n * c.vocab_size, category="head") if c.head != "none" else None,
-    )
-
-
-# -- Seamless ----------------------------------------------------------------------------------------------------
-
-
-@family("seamless_m4t", "seamless_m4t_v2")
-def seamless(c: Config) -> Block:
-    """M2M-100's encoder and decoder for text; what hears and speaks is not counted (SeamlessM4TForTextToText)."""
-    form = Form(spare_rows=None, embed_norm=False, pre_norm=True)
-    hears = c.head in ("speech_to_text", "speech_to_speech")
-    if not hears and c.head not in ("seq2seq_lm", "text_to_speech", "none"):
-        raise unknown_head(c)
-    if c.head != "seq2seq_lm":
-        c.doubts.append(f"{c.family}: the text encoder and decoder are counted; speech encoder and vocoder are not")
-    return block(
-        shared=Embedding(rows=c.vocab_size, width=c.hidden_size),
-        encoder=None if hears else side(c, "encoder", form),
-        decoder=side(c, "decoder", form),
-        lm_head=lm_head(c, c.hidden_size, owner="shared"),
     )

@@ -1,0 +1,171 @@
+"""Seamless: one decoder of text beside encoders of text and of speech, and what speaks (SeamlessM4T, 2308.11596)."""
+
+from __future__ import annotations
+
+from paramcalc.config import Config
+from paramcalc.containers import Block, Run, block, stack
+from paramcalc.dims import named
+from paramcalc.families.attentions import sized
+from paramcalc.families.audio_encoders import batch_norm, conformer_layer, tower_norm
+from paramcalc.families.feedforward import mlp
+from paramcalc.families.heads import lm_head, unknown_head
+from paramcalc.families.registry import family
+from paramcalc.families.seeing import joined
+from paramcalc.families.sides import Form, attention, layer, side
+from paramcalc.leaves import Conv1d, Embedding, Linear, Param
+from paramcalc.spec import Component
+
+FORM = Form(spare_rows=None, embed_norm=False, pre_norm=True)
+WITHIN = FORM._replace(norms=None)  # a tower, which is counted as a whole
+HEARS, SPEAKS = ("speech_to_text", "speech_to_speech"), ("text_to_speech", "speech_to_speech")
+
+
+@family("seamless_m4t", second=False)
+@family("seamless_m4t_v2", second=True)
+def seamless(c: Config) -> Component:
+    """M2M-100's encoder and decoder, a conformer that hears, units and a vocoder that speak (SeamlessM4TForTextToText).
+
+    A class has what it needs of these.
+    """
+    if c.head not in ("seq2seq_lm", "none", *HEARS, *SPEAKS):
+        raise unknown_head(c)
+    hears, speaks = (c.head in ("none", *classes) for classes in (HEARS, SPEAKS))
+    language = block(
+        shared=Embedding(rows=c.vocab_size, width=c.hidden_size),
+        encoder=None if c.head in HEARS else side(c, "encoder", FORM),
+        decoder=side(c, "decoder", FORM),
+        lm_head=lm_head(c, c.hidden_size, owner="shared"),
+    )
+    return joined(
+        language,
+        speech_encoder=speech_encoder(c) if hears else None,
+        units=units(c) if speaks else None,
+        vocoder=vocoder(c) if speaks else None,
+    )
+
+
+# -- what hears --------------------------------------------------------------------------------------------------
+
+
+def speech_encoder(c: Config) -> Block:
+    """A conformer over frames of a spectrogram, and layers that shorten what it says (SeamlessM4TSpeechEncoder)."""
+    d, heads, norm = c.hidden_size, c.speech_encoder_attention_heads, tower_norm(c.hidden_size)
+    c.require(d % heads == 0, f"hidden_size ({d}) is not divisible by speech_encoder_attention_heads ({heads})")
+    c.require(c.conv_depthwise_kernel_size % 2 == 1, "conv_depthwise_kernel_size is even")
+    d_h = named("d_h", d // heads, origin="d / speech_encoder_attention_heads")
+    attn, ffn = sized(d, heads, d_h, bias=True), mlp(c, c.speech_encoder_intermediate_size)
+    places, once = positions(c, heads, d_h)
+    middle = norm if c.second else batch_norm(d)
+    one = conformer_layer(
+        d, ffn, {"attn": attn, **places}, inner=d, kernel=c.conv_depthwise_kernel_size, between=middle, bias=False
+    )
+    shorten = Conv1d(channels=2 * d, kernel=c.adaptor_kernel_size, per_group=d, per="tower")
+    adapter = block(
+        residual_norm=norm, residual_conv=shorten, attn_norm=norm, attn_conv=shorten, attn=attn, ffn_norm=norm, ffn=ffn
+    )
+    return block(
+        "other",
+        input_norm=tower_norm(c.feature_projection_input_dim),
+        input=Linear(d_in=c.feature_projection_input_dim, d_out=d, bias=True),
+        **once,
+        layers=stack("audio", Run(c.speech_encoder_layers, one)),
+        norm=norm,
+        ffn=ffn,
+        adapter=stack("adapter", Run(c.num_adapter_layers, adapter)) if c.add_adapter else None,
+        inner_norm=norm,
+    )
+
+
+def positions(c: Config, heads: int, d_h: int) -> tuple[dict[str, Component], dict[str, Component]]:
+    """What each layer of the conformer knows of positions, and what all of them share."""
+    kind = c.position_embeddings_type
+    if c.second:
+        rows = c.left_max_position_embeddings + c.right_max_position_embeddings + 1
+        return {"distances": Embedding(rows=rows, width=d_h)} if kind == "relative_key" else {}, {}
+    if kind == "relative":  # Transformer-XL (1901.02860), section 3.3
+        bias = Param(shape=(heads, d_h))
+        return {"pos_proj": Linear(d_in=c.hidden_size, d_out=c.hidden_size), "pos_bias_u": bias, "pos_bias_v": bias}, {}
+    return {}, {"frequencies": Param(shape=((d_h + 1) // 2,), buffer=True)} if kind == "rotary" else {}
+
+
+# -- what speaks -------------------------------------------------------------------------------------------------
+
+
+def units(c: Config) -> Block:
+    """From text to units of speech: an encoder of what the decoder of text says, and a decoder; in the second version
+    that one writes all units at once (SeamlessM4TTextToUnitForConditionalGeneration)."""
+    d, rows, norm = c.hidden_size, c.t2u_vocab_size, tower_norm(c.hidden_size)
+    before: dict[str, Component] = {}
+    decodes = layer(c, "t2u_decoder", WITHIN)
+    if c.second:
+        conv = Conv1d(channels=d, kernel=7, per_group=d, per="tower")
+        decodes = block(
+            attn_norm=norm, attn=attention(c, "t2u_decoder", WITHIN), conv_1=conv, conv_2=conv, conv_norm=norm
+        )
+        width, hidden = c.t2u_variance_predictor_embed_dim, c.t2u_variance_predictor_hidden_dim
+        before = {
+            "embed_chars": Embedding(rows=c.char_vocab_size, width=d),
+            "char_scale": Param(shape=(1,)),
+            "scale": Param(shape=(1,)),
+            "durations": durations(width, hidden, c.t2u_variance_predictor_kernel_size),
+        }
+    return block(
+        "other",
+        encoder=stack("unit encoder", Run(c.t2u_encoder_layers, layer(c, "t2u_encoder", WITHIN))),
+        encoder_norm=norm,
+        embed_tokens=Embedding(rows=rows, width=d),
+        **before,
+        decoder=stack("unit decoder", Run(c.t2u_decoder_layers, decodes)),
+        norm=norm,
+        lm_head=Linear(d_in=d, d_out=rows, tied_to="units.embed_tokens" if c.tie_word_embeddings else None),
+    )
+
+
+def durations(width: int, hidden: int, kernel: int) -> Block:
+    """How long each unit lasts: two convolutions and one number (SeamlessM4TVariancePredictor)."""
+    norm = tower_norm(hidden)
+    return block(
+        conv_1=Conv1d(channels=hidden, kernel=kernel, per_group=width, per="tower"),
+        norm_1=norm,
+        conv_2=Conv1d(channels=hidden, kernel=kernel, per_group=hidden, per="tower"),
+        norm_2=norm,
+        proj=Linear(d_in=hidden, d_out=1, bias=True),
+    )
+
+
+def vocoder(c: Config) -> Block:
+    """From units, a speaker and a language to a waveform (HiFi-GAN, 2010.05646; SeamlessM4TCodeHifiGan)."""
+    d, first = c.unit_embed_dim, c.upsample_initial_channel
+    kernels, blocks = numbers(c, "upsample_kernel_sizes"), numbers(c, "resblock_kernel_sizes")
+    dilations = c.listed("resblock_dilation_sizes") or []
+    c.require(all(isinstance(one, list) for one in dilations), "resblock_dilation_sizes must be lists")
+    parts: dict[str, Component] = {}
+    before = channels = first
+    for i, (_, kernel) in enumerate(zip(c.listed("upsample_rates") or [], kernels, strict=False)):
+        channels = named(f"c_{i + 1}", first // 2 ** (i + 1), origin=f"upsample_initial_channel / 2^{i + 1}")
+        parts[f"up_{i}"] = conv(before, channels, kernel)
+        for j, (size, dilated) in enumerate(zip(blocks, dilations, strict=False)):
+            one = conv(channels, channels, size)
+            parts |= {f"residual_{i}_{j}_{k}": one for k in range(2 * len(dilated))}
+        before = channels
+    c.require(bool(parts), "upsample_rates is empty")
+    return block(
+        "other",
+        durations=durations(d, d, c.variance_predictor_kernel_size),
+        units=Embedding(rows=c.unit_hifi_gan_vocab_size, width=d),
+        speakers=Embedding(rows=c.vocoder_num_spkrs, width=c.spkr_embed_dim),
+        languages=Embedding(rows=c.vocoder_num_langs, width=c.lang_embed_dim),
+        conv_in=conv(d + c.lang_embed_dim + c.spkr_embed_dim, first, 7),
+        **parts,
+        conv_out=conv(channels, 1, 7),
+    )
+
+
+def numbers(c: Config, name: str) -> list[int]:
+    """A list of sizes."""
+    return [c.whole(name, size) for size in c.listed(name) or []]
+
+
+def conv(d_in: int, d_out: int, kernel: int) -> Conv1d:
+    """A convolution over time, from one number of channels to another."""
+    return Conv1d(channels=d_out, kernel=kernel, per_group=d_in, per="tower")
