@@ -46,21 +46,27 @@ class PatchEmbedding(Component):
 
 
 class Conv2d(Component):
-    """A convolution over an image or a spectrogram: (channels_out, channels_in / groups, side, side) and a bias."""
+    """A convolution over an image or a spectrogram: (channels_out, channels_in / groups, side, side) and a bias.
+
+    Over a video it is so many frames deep too, before the sides (Conv3d).
+    """
 
     channels: Size
     kernel: Size
     per_group: Size = 1
+    frames: Size | None = None
     bias: bool = True
 
     def tensors(self) -> Iterator[Weight]:
-        yield Weight("weight", (self.channels, self.per_group, self.kernel, self.kernel))
+        frames = () if self.frames is None else (self.frames,)
+        yield Weight("weight", (self.channels, self.per_group, *frames, self.kernel, self.kernel))
         if self.bias:
             yield Weight("bias", (self.channels,))
 
     def works(self) -> Iterator[Work]:
         """Of towers alone, for each position."""
-        yield Work("", 2 * self.channels * self.per_group * self.kernel * self.kernel, "convolution", "tower")
+        depth = self.frames or 1
+        yield Work("", 2 * self.channels * self.per_group * depth * self.kernel * self.kernel, "convolution", "tower")
 
 
 class LanguageModel(Block):

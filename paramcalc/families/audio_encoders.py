@@ -17,7 +17,7 @@ from paramcalc.families.feedforward import mlp
 from paramcalc.families.seeing import joined
 from paramcalc.families.skeletons import ignored, pre_norm
 from paramcalc.families.towers import tower, tower_in
-from paramcalc.leaves import Conv1d, Linear, Norm, Param
+from paramcalc.leaves import Conv1d, Linear, Norm
 from paramcalc.spec import Component
 
 
@@ -125,12 +125,6 @@ def omniasr_audio(v: Config) -> Block:
 
 
 # -- conformers (2005.08100) -------------------------------------------------------------------------------------
-
-
-def batch_norm(width: int) -> Block:
-    """BatchNorm1d: scale and bias, and as buffers the running mean and variance and one counter."""
-    statistic = Param(shape=(width,), buffer=True)
-    return block(norm=tower_norm(width), mean=statistic, variance=statistic, batches=Param(shape=(1,), buffer=True))
 
 
 def conformer_layer(

@@ -8,10 +8,11 @@ from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads
 from paramcalc.families.audio import text_model
-from paramcalc.families.audio_encoders import batch_norm, conformer_layer
+from paramcalc.families.audio_encoders import conformer_layer
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
+from paramcalc.families.skeletons import batch_norm
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.leaves import Embedding, Linear, Param
 from paramcalc.spec import Component

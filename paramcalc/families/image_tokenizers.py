@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from paramcalc.components import Conv2d
 from paramcalc.config import Config
@@ -11,8 +11,8 @@ from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads, gqa, mha
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import any_language_model, joined
-from paramcalc.families.skeletons import decoder, layer_norm, pre_norm
+from paramcalc.families.seeing import any_language_model, joined, own_language_model, section_alone, text_alone
+from paramcalc.families.skeletons import batch_norm, decoder, layer_norm, pre_norm
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import patch_count, patches
 from paramcalc.leaves import Embedding, Linear, Norm
@@ -26,12 +26,20 @@ def conv(d_in: int, d_out: int, *, kernel: int = 3) -> Conv2d:
     return Conv2d(channels=d_out, kernel=kernel, per_group=d_in)
 
 
-def resnet(d_in: int, d_out: int) -> Block:
+Made = Callable[[int], Component]  # a part of so many channels
+
+
+def plain_norm(width: int) -> Component:
+    """A norm over groups of channels."""
+    return Norm(width=width, bias=True)
+
+
+def resnet(d_in: int, d_out: int, norm: Made = plain_norm) -> Block:
     """Two convolutions behind norms, and one past them where widths differ."""
     return block(
-        norm_1=Norm(width=d_in, bias=True),
+        norm_1=norm(d_in),
         conv_1=conv(d_in, d_out),
-        norm_2=Norm(width=d_out, bias=True),
+        norm_2=norm(d_out),
         conv_2=conv(d_out, d_out),
         shortcut=conv(d_in, d_out, kernel=1) if d_in != d_out else None,
     )
@@ -44,46 +52,68 @@ def looks(width: int) -> Block:
 
 def levels(v: Config) -> list[int]:
     """Channels of each level, the image's own first."""
-    stated = v.listed("channel_multiplier")
-    factors = [1, 1, 2, 2, 4] if stated is None else [v.whole("channel_multiplier", factor) for factor in stated]
-    return [v.base_channels * factor for factor in factors]
+    return [v.base_channels * v.whole("channel_multiplier", factor) for factor in v.listed("channel_multiplier") or []]
 
 
-def through(d: int, widths: Sequence[int], attends: Sequence[bool], *, blocks: int) -> dict[str, Component]:
+def through(
+    d: int,
+    widths: Sequence[int],
+    attends: Sequence[bool],
+    *,
+    blocks: int,
+    norm: Made = plain_norm,
+    attention: Made = looks,
+) -> dict[str, Component]:
     """So many residual blocks in each level, perhaps with attention, and a convolution between levels."""
     parts: dict[str, Component] = {}
     for i, (d_out, attending) in enumerate(zip(widths, attends, strict=True)):
         for j in range(blocks):
-            parts[f"level_{i}_{j}"] = resnet(d, d_out)
+            parts[f"level_{i}_{j}"] = resnet(d, d_out, norm)
             d = d_out
             if attending:
-                parts[f"attn_{i}_{j}"] = looks(d)
+                parts[f"attn_{i}_{j}"] = attention(d)
         if i < len(widths) - 1:
             parts[f"resize_{i}"] = conv(d, d)
     return parts
 
 
-def middle(d: int, *, attends: bool = True) -> Block:
+def middle(d: int, *, norm: Made = plain_norm, attention: Made | None = looks) -> Block:
     """Two residual blocks around attention."""
-    return block(first=resnet(d, d), attn=looks(d) if attends else None, second=resnet(d, d))
+    attn = attention(d) if attention else None
+    return block(first=resnet(d, d, norm), attn=attn, second=resnet(d, d, norm))
 
 
-def coder(v: Config, attends: Sequence[bool], *, middle_attends: bool = True) -> dict[str, Component]:
-    """From an image to the nearest of many codes, and to what a decoder takes."""
+def image_encoder(v: Config, attends: Sequence[bool], *, within: Made = looks, inmost: Made | None = looks) -> Block:
+    """From an image to what the nearest of many codes is looked for; with attention in levels, and in the middle."""
     widths, d, latent = levels(v), v.base_channels, v.latent_channels
     last = widths[-1]
-    encoder = block(
+    return block(
         conv_in=conv(v.in_channels, d),
-        **through(d, widths, attends, blocks=v.num_res_blocks),
-        middle=middle(last, attends=middle_attends),
-        norm=Norm(width=last, bias=True),
+        **through(d, widths, attends, blocks=v.num_res_blocks, attention=within),
+        middle=middle(last, attention=inmost),
+        norm=plain_norm(last),
         conv_out=conv(last, 2 * latent if v.double_latent else latent),
     )
+
+
+def image_decoder(v: Config, attends: Sequence[bool], *, norm: Made = plain_norm, attention: Made = looks) -> Block:
+    """From what stands for codes to an image."""
+    widths, blocks = levels(v), v.num_res_blocks + 1
+    return block(
+        conv_in=conv(v.latent_channels, widths[-1]),
+        middle=middle(widths[-1], norm=norm, attention=attention),
+        **through(widths[-1], widths[::-1], attends[::-1], blocks=blocks, norm=norm, attention=attention),
+        norm=norm(widths[0]),
+        conv_out=conv(widths[0], v.out_channels),
+    )
+
+
+def coded(v: Config) -> dict[str, Component]:
+    """The codes, and the way into and out of their width."""
     return {
-        "encoder": encoder,
-        "quant_conv": conv(latent, v.embed_dim, kernel=1),
+        "quant_conv": conv(v.latent_channels, v.embed_dim, kernel=1),
         "codes": Embedding(rows=v.num_embeddings, width=v.embed_dim),
-        "post_quant_conv": conv(v.embed_dim, latent, kernel=1),
+        "post_quant_conv": conv(v.embed_dim, v.latent_channels, kernel=1),
     }
 
 
@@ -93,7 +123,8 @@ def chameleon_vqgan(v: Config) -> Block:
     v.require(v.attn_type in ("vanilla", "none"), f"attn_type {v.attn_type!r} is not known")
     vanilla, sides = v.attn_type == "vanilla", v.numbers("attn_resolutions")
     attends = [vanilla and v.resolution // 2**i in sides for i in range(len(levels(v)))]
-    return block("vision", **coder(v, attends, middle_attends=vanilla))
+    encoder = image_encoder(v, attends, inmost=looks if vanilla else None)
+    return block("vision", encoder=encoder, **coded(v))
 
 
 @tower("janus_vqgan")
@@ -101,15 +132,7 @@ def janus_vqgan(v: Config) -> Block:
     """An encoder and a decoder, with attention in the narrowest level (JanusVQVAE)."""
     widths = levels(v)
     attends = [i == len(widths) - 1 for i in range(len(widths))]
-    up = through(widths[-1], widths[::-1], attends[::-1], blocks=v.num_res_blocks + 1)
-    draws = block(
-        conv_in=conv(v.latent_channels, widths[-1]),
-        middle=middle(widths[-1]),
-        **up,
-        norm=Norm(width=widths[0], bias=True),
-        conv_out=conv(widths[0], v.out_channels),
-    )
-    return block("vision", **coder(v, attends), decoder=draws)
+    return block("vision", encoder=image_encoder(v, attends), **coded(v), decoder=image_decoder(v, attends))
 
 
 @family("chameleon")
@@ -121,6 +144,61 @@ def chameleon(c: Config) -> Component:
     q_norm, k_norm = (Norm(width=d_h, count=n, bias=True) for n in (c.num_attention_heads, c.num_key_value_heads))
     attn = gqa(c, bias=c.attention_bias, q_norm=q_norm, k_norm=k_norm)
     return joined(decoder(c, attn, glu(c, bias=c.mlp_bias)), vision_tower=seen)
+
+
+# -- Emu 3 -------------------------------------------------------------------------------------------------------
+
+
+def film(d_in: int, d_out: int, *, frames: int, kernel: int = 3) -> Conv2d:
+    """A convolution over frames too."""
+    return Conv2d(channels=d_out, kernel=kernel, per_group=d_in, frames=frames)
+
+
+def over_time(v: Config, width: int, *, frames: int) -> dict[str, Component]:
+    """Convolutions that halve or double the frames, and residual blocks over them."""
+    steps = v.temporal_downsample_factor.bit_length() - 1
+    norm, inner = batch_norm(width), film(width, width, frames=3)
+    one = block(norm_1=norm, conv_1=inner, norm_2=norm, conv_2=inner)
+    parts: dict[str, Component] = {f"resize_{i}": film(width, width, frames=frames) for i in range(steps)}
+    return parts | {f"residual_{i}": one for i in range(v.num_res_blocks)}
+
+
+@tower("emu3_vqgan")
+def emu3_vqgan(v: Config) -> Block:
+    """A tokenizer of videos, whose decoder's norms are steered by the codes (Emu3, 2409.18869; Emu3VQVAE)."""
+    chosen, latent, q = v.listed("attn_resolutions") or [], v.latent_channels, v.embed_dim
+    attends = [i in chosen for i in range(len(levels(v)))]
+    attn = mha(v)
+
+    def steered(width: int) -> Component:
+        return block(norm=plain_norm(width), scale=conv(q, width, kernel=1), shift=conv(q, width, kernel=1))
+
+    def seen(width: int) -> Component:
+        return block(norm=plain_norm(width), attn=attn)
+
+    def drawn(width: int) -> Component:
+        return block(norm=steered(width), attn=attn)
+
+    return block(
+        "vision",
+        encoder=image_encoder(v, attends, within=seen, inmost=seen),
+        encoder_time=block(**over_time(v, 2 * latent if v.double_latent else latent, frames=4)),
+        quant_conv=film(latent, q, frames=3, kernel=1),
+        codes=Embedding(rows=v.codebook_size, width=q),
+        post_quant_conv=film(q, latent, frames=3, kernel=1),
+        decoder_time=block(**over_time(v, latent, frames=3)),
+        decoder=image_decoder(v, attends, norm=steered, attention=drawn),
+    )
+
+
+@family("emu3", ties="above")
+def emu3(c: Config) -> Component:
+    """A tokenizer of images and videos, Llama over their codes too (Emu3, 2409.18869; Emu3ForConditionalGeneration)."""
+    if text_alone(c):
+        return section_alone(c, "vq_config", "vocabulary_map")
+    codes, _ = tower_in(c, "vq_config")
+    c.raw("vocabulary_map")
+    return joined(own_language_model(c)[0], image_tokenizer=codes)
 
 
 # -- Janus -------------------------------------------------------------------------------------------------------

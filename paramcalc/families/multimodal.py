@@ -50,16 +50,6 @@ def fuyu(c: Config) -> Component:
     return joined(text, patches=patches)
 
 
-@family("emu3")
-def emu3(c: Config) -> Component:
-    """Emu 3: the language model is counted, the image tokenizer is not (Emu3ForConditionalGeneration)."""
-    if c.head == "lm":  # Emu3ForCausalLM is built of the section alone
-        c.raw("vq_config"), c.raw("vocabulary_map")
-        return language_model(c, "text_config", "emu3_text_model")
-    only_text(c, "vq_config", "vocabulary_map")
-    return language_model(c, "text_config", "emu3_text_model", tie_word_embeddings=c.tie_word_embeddings)
-
-
 @family("gemma4_assistant", "gemma4_unified_assistant")
 def gemma4_assistant(c: Config) -> Component:
     """A small Gemma 4 that drafts for a large one, whose keys and values it borrows (Gemma4AssistantForCausalLM)."""

@@ -6,12 +6,13 @@ from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import sized
-from paramcalc.families.audio_encoders import batch_norm, conformer_layer, tower_norm
+from paramcalc.families.audio_encoders import conformer_layer, tower_norm
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import lm_head, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
 from paramcalc.families.sides import Form, attention, layer, side
+from paramcalc.families.skeletons import batch_norm
 from paramcalc.leaves import Conv1d, Embedding, Linear, Param
 from paramcalc.spec import Component
 

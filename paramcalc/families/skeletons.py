@@ -11,7 +11,7 @@ from typing import Any
 from paramcalc.config import Config
 from paramcalc.containers import Block, Layers, Mtp, Run, block, stack
 from paramcalc.families.heads import decoder_head
-from paramcalc.leaves import Embedding, Norm
+from paramcalc.leaves import Embedding, Norm, Param
 from paramcalc.spec import Component
 
 
@@ -23,6 +23,14 @@ def rms(c: Config) -> Norm:
 def layer_norm(c: Config) -> Norm:
     """LayerNorm over the width, with scale and bias."""
     return Norm(width=c.hidden_size, bias=True)
+
+
+def batch_norm(width: int) -> Block:
+    """BatchNorm in a tower, whatever the dimensions: scale and bias, and as buffers running mean and variance and one
+    counter."""
+    statistic = Param(shape=(width,), buffer=True)
+    norm = Norm(width=width, bias=True, category=None)
+    return block(norm=norm, mean=statistic, variance=statistic, batches=Param(shape=(1,), buffer=True))
 
 
 def positions(c: Config, extra_rows: int = 0) -> Embedding:
