@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Mlp
-from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block, stack
 from paramcalc.families.attentions import equal_heads, gqa, mha
@@ -12,7 +10,7 @@ from paramcalc.families.registry import family
 from paramcalc.families.seeing import composes, sees
 from paramcalc.families.skeletons import decoder, layer_norm, pre_norm, rms
 from paramcalc.families.towers import tower
-from paramcalc.families.vision import cubes, patch_count, patches, plain, square, two_layers
+from paramcalc.families.vision import cubes, glm4v_merger, patch_count, patches, plain, square, two_layers
 from paramcalc.leaves import Embedding, Linear, Norm
 from paramcalc.spec import Component
 
@@ -73,25 +71,13 @@ def glm_ocr_vision(v: Config) -> Block:
     return block("vision", patches=cubes(v), layers=stack("vision", Run(v.num_hidden_layers, layer)), norm=rms(v))
 
 
-def glm_ocr_merger(v: Config, hidden: int) -> Block:
-    """A convolution over neighbouring vectors, a projection with a norm, and a gated FFN."""
-    out, side = v.out_hidden_size, v.spatial_merge_size
-    return block(
-        "projector",
-        downsample=PatchEmbedding(width=out, channels=v.hidden_size, patch=(side, side)),
-        proj=Linear(d_in=out, d_out=out),
-        norm=Norm(width=out, bias=True),
-        ffn=Mlp(width=out, hidden=hidden, gated=True),
-    )
-
-
 @family("glm_ocr", ties="either")
 def glm_ocr(c: Config) -> Component:
     """A tower, a convolution and a merger, GLM-4 (GlmOcrForConditionalGeneration)."""
-    return sees(c, lambda v, _: glm_ocr_merger(v, v.out_hidden_size * v.in_channels))
+    return sees(c, lambda v, _: glm4v_merger(v, v.out_hidden_size * v.in_channels))
 
 
 @family("glm5_next", ties="above")
 def glm5_next(c: Config) -> Component:
     """GLM-OCR's tower and merger, GLM 5 (Glm5NextForConditionalGeneration)."""
-    return sees(c, lambda v, _: glm_ocr_merger(v, v.projection_intermediate_size))
+    return sees(c, lambda v, _: glm4v_merger(v, v.projection_intermediate_size))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Mamba2
 from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block
-from paramcalc.families.mixers import mamba
+from paramcalc.families.mixers import mamba, ssd
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import causal_lm, rms
 
@@ -33,17 +32,5 @@ def mamba2_lm(c: Config) -> Block:
         inner == c.num_heads * c.head_dim,
         f"expand x hidden_size ({inner}) is not num_heads x head_dim ({c.num_heads * c.head_dim})",
     )
-    mixer = Mamba2(
-        width=c.hidden_size,
-        inner=inner,
-        heads=c.num_heads,
-        head_dim=c.head_dim,
-        state=c.state_size,
-        groups=c.n_groups,
-        kernel=c.conv_kernel,
-        conv_bias=c.use_conv_bias,
-        bias=c.use_bias,
-        out_bias=c.use_bias,
-        chunk=c.chunk_size,
-    )
+    mixer = ssd(c, inner=inner, heads=c.num_heads, head_dim=c.head_dim, state=c.state_size)
     return causal_lm(c, Run(c.num_hidden_layers, block(norm=rms(c), mixer=mixer)), norm=rms(c))

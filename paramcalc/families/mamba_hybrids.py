@@ -7,7 +7,7 @@ from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block
 from paramcalc.families.attentions import gqa
 from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.mixers import mamba
+from paramcalc.families.mixers import mamba, ssd
 from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import FULL, LINEAR, mixers
 from paramcalc.families.registry import family
@@ -98,20 +98,9 @@ NEMOTRON_LETTERS = {"M": LINEAR, "E": "moe", "*": FULL, "-": "mlp"}
 @family("nemotron_h")
 def nemotron_h(c: Config) -> Block:
     """One mixer in each layer: Mamba-2, attention, a plain FFN, or experts in a latent (NemotronHForCausalLM)."""
+    heads, d_h = c.mamba_num_heads, c.mamba_head_dim
     mixer: dict[str, Component] = {
-        LINEAR: Mamba2(
-            width=c.hidden_size,
-            inner=c.mamba_num_heads * c.mamba_head_dim,
-            heads=c.mamba_num_heads,
-            head_dim=c.mamba_head_dim,
-            state=c.ssm_state_size,
-            groups=c.n_groups,
-            kernel=c.conv_kernel,
-            conv_bias=c.use_conv_bias,
-            bias=c.use_bias,
-            out_bias=c.use_bias,
-            chunk=c.chunk_size,
-        ),
+        LINEAR: ssd(c, inner=heads * d_h, heads=heads, head_dim=d_h, state=c.ssm_state_size),
         FULL: gqa(c),
         "mlp": Mlp(width=c.hidden_size, hidden=c.intermediate_size, gated=False, bias=c.mlp_bias),
         "moe": nemotron_experts(c),

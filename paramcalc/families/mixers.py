@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.components import GatedDeltaNet, Mamba
+from paramcalc.components import GatedDeltaNet, Mamba, Mamba2
 from paramcalc.config import Config
 from paramcalc.dims import named
 
@@ -42,4 +42,21 @@ def mamba(
         conv_bias=conv_bias,
         bias=bias,
         inner_norms=inner_norms,
+    )
+
+
+def ssd(c: Config, *, inner: int, heads: int, head_dim: int, state: int) -> Mamba2:
+    """Mamba-2 of these sizes, the others from the fields that bear no prefix."""
+    return Mamba2(
+        width=c.hidden_size,
+        inner=inner,
+        heads=heads,
+        head_dim=head_dim,
+        state=state,
+        groups=c.n_groups,
+        kernel=c.conv_kernel,
+        conv_bias=c.use_conv_bias,
+        bias=c.use_bias,
+        out_bias=c.use_bias,
+        chunk=c.chunk_size,
     )

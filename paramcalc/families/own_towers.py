@@ -60,13 +60,13 @@ def qwen3_5(c: Config) -> Component:
 @family("glm4v", "glm4v_moe", ties="either")
 def glm4v(c: Config) -> Component:
     """A tower, a convolution and a merger, GLM-4 (GLM-4.1V, 2507.01006; Glm4vForConditionalGeneration)."""
-    return sees(c, lambda v, _: glm4v_merger(v))
+    return sees(c, lambda v, _: glm4v_merger(v, v.intermediate_size))
 
 
 @family("glm46v", "glmga", ties="above")
 def glm46v(c: Config) -> Component:
     """GLM-4.1V's tower and merger, and any language model: dense or with experts (Glm46VForConditionalGeneration)."""
-    return composes(c, lambda v, _: glm4v_merger(v), any_tower=False)
+    return composes(c, lambda v, _: glm4v_merger(v, v.intermediate_size), any_tower=False)
 
 
 @family("cosmos3_omni", ties="above")

@@ -260,15 +260,15 @@ def glm4v_vision(v: Config) -> Block:
     )
 
 
-def glm4v_merger(v: Config) -> Block:
-    """A convolution over neighbouring vectors, a projection with a norm, and a gated FFN."""
+def glm4v_merger(v: Config, hidden: int) -> Block:
+    """A convolution over neighbouring vectors, a projection with a norm, and a gated FFN of this width."""
     out, side = v.out_hidden_size, v.spatial_merge_size
     return block(
         "projector",
         downsample=PatchEmbedding(width=out, channels=v.hidden_size, patch=(side, side)),
         proj=Linear(d_in=out, d_out=out),
         norm=Norm(width=out, bias=True),
-        ffn=Mlp(width=out, hidden=v.intermediate_size, gated=True),
+        ffn=Mlp(width=out, hidden=hidden, gated=True),
     )
 
 
