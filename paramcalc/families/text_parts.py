@@ -11,8 +11,6 @@ SEES, HEARS = ("vision_config",), ("audio_config",)
 BOTH = (*SEES, *HEARS)
 
 
-@family("fast_vlm", towers=SEES, ties="either")
-@family("perception_lm", towers=SEES, ties="first")
 @family(
     "vibevoice",
     towers=(*HEARS, "semantic_model_config", "diffusion_head_config"),

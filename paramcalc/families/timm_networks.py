@@ -1,0 +1,169 @@
+"""Models that see with a network of timm, by its name there and the arguments it is made with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from paramcalc.components.vision import PatchEmbedding
+from paramcalc.config import Config
+from paramcalc.config_reading import Reading
+from paramcalc.containers import Block, Run, block, stack
+from paramcalc.dims import named
+from paramcalc.families.attentions import mha
+from paramcalc.families.feedforward import mlp
+from paramcalc.families.registry import family
+from paramcalc.families.seeing import any_language_model, joined, only_text
+from paramcalc.families.skeletons import layer_norm
+from paramcalc.families.towers import tower, tower_in
+from paramcalc.families.vision import pair, two_layers
+from paramcalc.leaves import Param
+from paramcalc.spec import Component
+
+
+class Encoder(NamedTuple):
+    """A Perception Encoder (2504.13181): the arguments that timm (1.0.31) makes it with."""
+
+    img_size: int
+    patch_size: int
+    embed_dim: int
+    depth: int
+    num_heads: int
+    mlp_ratio: float = 4.0
+    class_token: bool = True
+    core: bool = False  # ends in a norm and attention pooling
+    scaled: bool = False  # its layers scale what they add
+
+
+ARGUMENTS = ("img_size", "patch_size", "hidden_size", "depth", "num_attention_heads", "mlp_ratio", "class_token")
+WIDER = 8960 / 1536
+ENCODERS = {
+    "vit_pe_core_tiny_patch16_384": Encoder(384, 16, 192, 12, 3, core=True),
+    "vit_pe_core_small_patch16_384": Encoder(384, 16, 384, 12, 6, core=True),
+    "vit_pe_core_base_patch16_224": Encoder(224, 16, 768, 12, 12, core=True),
+    "vit_pe_core_large_patch14_336": Encoder(336, 14, 1024, 24, 16, core=True),
+    "vit_pe_core_gigantic_patch14_448": Encoder(448, 14, 1536, 50, 16, WIDER, class_token=False, core=True),
+    "vit_pe_lang_large_patch14_448": Encoder(448, 14, 1024, 23, 16, scaled=True),
+    "vit_pe_lang_gigantic_patch14_448": Encoder(448, 14, 1536, 47, 16, WIDER, class_token=False, scaled=True),
+    "vit_pe_spatial_tiny_patch16_512": Encoder(512, 16, 192, 12, 3),
+    "vit_pe_spatial_small_patch16_512": Encoder(512, 16, 384, 12, 6),
+    "vit_pe_spatial_base_patch16_512": Encoder(512, 16, 768, 12, 12),
+    "vit_pe_spatial_large_patch14_448": Encoder(448, 14, 1024, 24, 16),
+    "vit_pe_spatial_gigantic_patch14_448": Encoder(448, 14, 1536, 50, 16, WIDER, class_token=False, scaled=True),
+}
+POOLINGS = ("", "avg", "avgmax", "max", "token", "map")
+
+# Convolutional networks, whose sizes are no part of any config: FastViT (2303.14189) and the image encoders of
+# MobileCLIP, as they are trained and with branches folded into one (`inference_mode`): parameters and buffers each.
+CONVOLUTIONAL = {
+    "fastvit_t8": ((3_257_232, 27_334), (3_227_040, 3_658)),
+    "fastvit_t12": ((6_528_704, 41_552), (6_483_840, 5_900)),
+    "fastvit_s12": ((8_448_576, 41_552), (8_403_712, 5_900)),
+    "fastvit_sa12": ((10_555_968, 35_402), (10_520_320, 7_950)),
+    "fastvit_sa24": ((20_529_216, 58_752), (20_476_288, 15_900)),
+    "fastvit_sa36": ((30_502_464, 82_102), (30_432_256, 23_850)),
+    "fastvit_ma36": ((42_851_004, 97_462), (42_767_632, 28_314)),
+    "fastvit_mci0": ((10_882_176, 50_802), (10_832_704, 11_030)),
+    "fastvit_mci1": ((21_016_832, 89_552), (20_936_256, 22_060)),
+    "fastvit_mci2": ((35_159_360, 124_708), (35_047_120, 30_128)),
+    "fastvit_mci3": ((122_875_584, 165_722), (122_714_208, 35_756)),
+    "fastvit_mci4": ((318_638_336, 229_084), (318_423_168, 55_854)),
+}
+
+
+@tower("timm_wrapper")
+def timm_network(v: Config) -> Block:
+    """The network of that name, without what classifies (TimmWrapperModel)."""
+    name = v.network
+    if name in ENCODERS:
+        return perception_encoder(v, ENCODERS[name])
+    folded = v.section("model_args", Reading({"inference_mode": False})).inference_mode or not v.given
+    parameters, buffers = CONVOLUTIONAL[name][folded]
+    size, kept = (named(name, count, origin="timm's network of that name") for count in (parameters, buffers))
+    return block("vision", network=Param(shape=(size,)), statistics=Param(shape=(kept,), buffer=True))
+
+
+def perception_encoder(v: Config, e: Encoder) -> Block:
+    """A ViT with learned and rotary positions, most of its arguments open to the config (timm's Eva)."""
+    own = dict(zip(ARGUMENTS, e, strict=False)) | {"global_pool": "map" if e.core else "avg"}
+    unused = ("ref_feat_shape", "rope_grid_indexing", "rope_grid_offset", "rope_temperature", "dynamic_img_size")
+    names = {"hidden_size": "embed_dim", "num_attention_heads": "num_heads"}
+    a = v.section("model_args", Reading(own, names, unused=unused))
+    pool, d = a.global_pool, a.hidden_size
+    a.require(pool in POOLINGS, f"global_pool {pool!r} is not known", f"known: {', '.join(POOLINGS)}")
+    a.require(pool != "token" or a.class_token, "global_pool is token, and there is no class token")
+    pooled_norm, last_norm = flag(a, "use_fc_norm"), flag(a, "use_post_transformer_norm")
+    if pooled_norm is None:
+        pooled_norm = e.core and pool == "avg"
+    if last_norm is None:
+        last_norm = e.core and not pooled_norm
+    scaled = a.raw("init_values") is not None or e.scaled
+    norm, scale, (height, width) = layer_norm(a), Param(shape=(d,)) if scaled else None, pair(a, "img_size")
+    places = named("patches", (height // a.patch_size) * (width // a.patch_size), origin="img_size / patch_size")
+
+    def hidden(ratio: float) -> int:
+        return named("d_ff", int(d * ratio), origin="embed_dim x mlp_ratio")
+
+    ffn = mlp(a, hidden(a.mlp_ratio))
+    layer = block(input_norm=norm, attn=mha(a), attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
+    token = Param(shape=(1, 1, d))
+    pooling = block(probe=token, attn=mha(a), norm=norm, ffn=mlp(a, hidden(4.0 if e.core else a.mlp_ratio)))
+    return block(
+        "vision",
+        patches=PatchEmbedding(width=d, channels=3, patch=(a.patch_size, a.patch_size), bias=False),
+        class_token=token if a.class_token else None,
+        positions=Param(shape=(1, places + (1 if a.class_token else 0), d)),
+        pre_norm=norm,
+        layers=stack("vision", Run(a.depth, layer)),
+        norm=norm if last_norm else None,
+        pooling=pooling if pool == "map" else None,
+        pooled_norm=norm if pooled_norm else None,
+    )
+
+
+def flag(a: Config, name: str) -> bool | None:
+    """True or false where the file says it."""
+    value: bool | None = a.raw(name)
+    a.require(value is None or isinstance(value, bool), f"{name} must be true or false, not {value!r}")
+    return value
+
+
+# -- whole models ------------------------------------------------------------------------------------------------
+
+
+def seen_by_network(c: Config, projector: Callable[[Config, int], Component]) -> Component:
+    """Any language model behind a network and a projector; these are marked where the network is not known."""
+    language, d = any_language_model(c)
+    declared, given = c.declared("vision_config"), c.raw("vision_config") is not None
+    names = {"model_type": "timm_wrapper", "network": "resnet50", **({} if given else declared.defaults)}
+    v = c.section("vision_config", Reading(names, {"network": "architecture"}))
+    if v.model_type != "timm_wrapper" or v.network not in (*ENCODERS, *CONVOLUTIONAL):
+        only_text(c, "vision_config")
+        return language
+    network, v = tower_in(c, "vision_config", given=given)
+    return joined(language, vision_tower=network, projector=projector(v, d))
+
+
+@family("fast_vlm", ties="either")
+def fast_vlm(c: Config) -> Component:
+    """A convolutional network, two layers, any language model (FastVLM, 2412.13303; FastVlm...Generation)."""
+
+    def projector(v: Config, d: int) -> Block:
+        return block("projector", **two_layers(v.stated("hidden_size"), d, d, bias=c.multimodal_projector_bias))
+
+    return seen_by_network(c, projector)
+
+
+@family("perception_lm", ties="first")
+def perception_lm(c: Config) -> Component:
+    """A Perception Encoder, two layers, any language model (2504.13180; PerceptionLMForConditionalGeneration)."""
+
+    def projector(v: Config, d: int) -> Block:
+        (a,) = v.sections()
+        width = a.raw("embed_dim")
+        c.require(
+            width is not None, "vision_config.model_args has no embed_dim", "the projector's width follows from it"
+        )
+        return block("projector", **two_layers(a.whole("embed_dim", width), d, d))
+
+    return seen_by_network(c, projector)
