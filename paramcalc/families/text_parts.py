@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from paramcalc.config import Config
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import any_language_model, only_text, own_language_model, section_alone, text_alone
+from paramcalc.families.seeing import only_text, own_language_model, section_alone, text_alone
 from paramcalc.spec import Component
 
 SEES, HEARS = ("vision_config",), ("audio_config",)
 BOTH = (*SEES, *HEARS)
-
-
-@family(
-    "vibevoice",
-    towers=(*HEARS, "semantic_model_config", "diffusion_head_config"),
-    ties="section",
-)
-def text_part(c: Config) -> Component:
-    """A language model with a head, beside what sees, hears or speaks: these are not counted (Janus...Generation)."""
-    only_text(c, *c.towers)
-    return any_language_model(c)[0]
 
 
 @family("apertus1p5", towers=BOTH, ties="above")

@@ -1,4 +1,4 @@
-"""VibeVoice: convolutional encoders of sound and of what is said, and a language model."""
+"""VibeVoice: convolutional encoders of sound and of what is said, a language model, and what speaks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block, stack
 from paramcalc.families.audio import text_model
 from paramcalc.families.audio_encoders import tower_norm
+from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import joined
+from paramcalc.families.seeing import any_language_model, joined
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.leaves import Conv1d, Linear, Norm, Param
 from paramcalc.spec import Component
@@ -17,19 +18,42 @@ from paramcalc.spec import Component
 @tower("vibevoice_acoustic_tokenizer_encoder")
 def tokenizer_encoder(v: Config) -> Block:
     """ConvNeXt's layers over a waveform, twice as wide at each step down (VibeVoice, 2508.19205, section 2.1)."""
-    ratios = [v.whole("downsampling_ratios", ratio) for ratio in v.listed("downsampling_ratios") or [2, 2, 4, 5, 5, 8]]
-    depths = [v.whole("depths", depth) for depth in v.listed("depths") or [3, 3, 3, 3, 3, 3, 8]]
-    v.require(len(depths) > len(ratios), f"depths has {len(depths)} entries, fewer than {len(ratios) + 1}")
+    ratios, depths = sizes(v)
     stages: dict[str, Component] = {}
     for i, depth in enumerate(depths[: len(ratios) + 1]):
         width = v.num_filters * 2**i
         before, kernel = (v.num_filters * 2 ** (i - 1), 2 * ratios[i - 1]) if i else (v.channels, v.kernel_size)
-        stages[f"stage_{i}"] = block(
-            conv=Conv1d(channels=width, kernel=kernel, per_group=before),
-            layers=stack("audio", Run(depth, convnext(v, width))),
-        )
+        stages[f"stage_{i}"] = stage(v, before, width, kernel=kernel, depth=depth)
     last = v.num_filters * 2 ** len(ratios)
     return block("other", **stages, head=Conv1d(channels=v.hidden_size, kernel=v.kernel_size, per_group=last))
+
+
+@tower("vibevoice_acoustic_tokenizer")
+def tokenizer(v: Config) -> Block:
+    """The same, and its mirror, which makes a waveform (VibeVoiceAcousticTokenizerModel)."""
+    ratios, depths = sizes(v)
+    stages: dict[str, Component] = {}
+    before, kernels = v.hidden_size, [v.kernel_size, *(2 * ratio for ratio in reversed(ratios))]
+    for i, (kernel, depth) in enumerate(zip(kernels, reversed(depths), strict=False)):
+        width = v.num_filters * 2 ** (len(depths) - 1 - i)
+        stages[f"stage_{i}"] = stage(v, before, width, kernel=kernel, depth=depth)
+        before = width
+    head = Conv1d(channels=v.channels, kernel=v.kernel_size, per_group=v.num_filters)
+    return block("other", encoder=tokenizer_encoder(v), decoder=block(**stages, head=head))
+
+
+def sizes(v: Config) -> tuple[list[int], list[int]]:
+    """What each step down joins, and how many layers follow each step and come before all."""
+    ratios = [v.whole("downsampling_ratios", ratio) for ratio in v.listed("downsampling_ratios") or []]
+    depths = [v.whole("depths", depth) for depth in v.listed("depths") or []]
+    v.require(len(depths) > len(ratios), f"depths has {len(depths)} entries, fewer than {len(ratios) + 1}")
+    return ratios, depths
+
+
+def stage(v: Config, before: int, width: int, *, kernel: int, depth: int) -> Block:
+    """A convolution from one width to another, and layers of the second."""
+    conv = Conv1d(channels=width, kernel=kernel, per_group=before)
+    return block(conv=conv, layers=stack("audio", Run(depth, convnext(v, width))))
 
 
 def convnext(v: Config, width: int) -> Block:
@@ -45,21 +69,57 @@ def convnext(v: Config, width: int) -> Block:
     )
 
 
+def connector(d_in: int, d: int) -> Block:
+    """Two layers around a norm, from sound to the language model."""
+    first, second = Linear(d_in=d_in, d_out=d, bias=True), Linear(d_in=d, d_out=d, bias=True)
+    return block("projector", linear_1=first, norm=Norm(width=d), linear_2=second)
+
+
 @family("vibevoice_asr")
 def vibevoice_asr(c: Config) -> Component:
     """Two encoders of a waveform, two layers behind each, Qwen2 (VibeVoiceAsrForConditionalGeneration)."""
     sound, one = tower_in(c, "acoustic_tokenizer_encoder_config")
     sense, two = tower_in(c, "semantic_tokenizer_encoder_config")
     language, d = text_model(c, tied=False)
-
-    def projector(d_in: int) -> Block:
-        first, second = Linear(d_in=d_in, d_out=d, bias=True), Linear(d_in=d, d_out=d, bias=True)
-        return block("projector", linear_1=first, norm=Norm(width=d), linear_2=second)
-
     return joined(
         language,
         acoustic_tower=sound,
-        acoustic_projector=projector(one.hidden_size),
+        acoustic_projector=connector(one.hidden_size, d),
         semantic_tower=sense,
-        semantic_projector=projector(two.hidden_size),
+        semantic_projector=connector(two.hidden_size, d),
+    )
+
+
+@tower("vibevoice_diffusion")
+def diffusion_head(v: Config) -> Block:
+    """Gated FFNs steered by what is said and by the time, from noise to a frame of sound (VibeVoiceDiffusionHead)."""
+    d, latent = v.hidden_size, v.latent_size
+    layer = block(ffn=glu(v, bias=v.mlp_bias), norm=tower_norm(d, bias=False), steer=Linear(d_in=d, d_out=3 * d))
+    return block(
+        "other",
+        noise_proj=Linear(d_in=latent, d_out=d),
+        condition_proj=Linear(d_in=d, d_out=d),
+        time_1=Linear(d_in=v.frequency_embedding_size, d_out=d),
+        time_2=Linear(d_in=d, d_out=d),
+        layers=stack("diffusion", Run(v.num_hidden_layers, layer)),
+        steer=Linear(d_in=d, d_out=2 * d),
+        out=Linear(d_in=d, d_out=latent),
+    )
+
+
+@family("vibevoice", ties="section")
+def vibevoice(c: Config) -> Component:
+    """Two readers of sound, any language model, and a head that speaks by diffusion (VibeVoiceFor...Generation)."""
+    sound, one = tower_in(c, "audio_config")
+    sense, two = tower_in(c, "semantic_model_config")
+    language, d = any_language_model(c)
+    head, _ = tower_in(c, "diffusion_head_config", hidden_size=d, latent_size=one.hidden_size)
+    return joined(
+        language,
+        acoustic_tower=sound,
+        acoustic_projector=connector(one.hidden_size, d),
+        semantic_tower=sense,
+        semantic_projector=connector(two.hidden_size, d),
+        diffusion_head=head,
+        latent_scale=Param(shape=(2,)),
     )

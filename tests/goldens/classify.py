@@ -90,7 +90,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
             part(r"^Phi4MultimodalAudioEmbedding$", "encoder"),
             part(r"^GraniteSpeech(Plus)?Model$", "encoder"),
             part(r"^Seamless", "speech_encoder", "t2u_model", "vocoder"),
-            part(r"^VibeVoiceModel$", "latent_scaling_factor", "latent_bias_factor", "semantic_connector"),
+            part(r"^VibeVoiceModel$", "latent_scaling_factor", "latent_bias_factor"),
             part(r"^VibeVoiceModel$", "diffusion_head"),
             part(r"^Moshi", "audio_encoder", "depth_decoder"),
             part(r"^Musicgen(Melody)?For(Cond|Unc)", "audio_encoder", "text_encoder"),
@@ -99,7 +99,14 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
     (
         "projector",
         (
-            called("multi_modal_projector", "mm_projector", "connector", "embed_vision", "embed_audio"),
+            called(
+                "multi_modal_projector",
+                "mm_projector",
+                "connector",
+                "semantic_connector",
+                "embed_vision",
+                "embed_audio",
+            ),
             called("aligner", "vision_projection", "visual_embeddings_table"),
             called(
                 "view_separator", "vision_adapter", "resampler_model", "image_to_text_projection", "perceiver_resampler"
