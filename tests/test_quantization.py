@@ -321,7 +321,8 @@ def test_a_rule_that_matches_nothing_is_said() -> None:
     (warning,) = memory(SMALL, nf4(["lm_head", "mlp.router", "model.layers.9.mlp"])).warnings
 
     assert "'mlp.router', 'model.layers.9.mlp'" in warning
-    assert memory("gpt-oss-20b", nf4(["lm_head", "mlp.router", "vision_tower", "model.norm"])).warnings == ()
+    found = memory("gpt-oss-20b", nf4(["lm_head", "mlp.router", "vision_tower", "model.norm"])).warnings
+    assert not any("match no tensor" in warning for warning in found)
 
 
 @pytest.mark.parametrize(

@@ -53,10 +53,14 @@ class Reach(NamedTuple):
 
     categories: frozenset[Category]
     kinds: frozenset[Kind] = frozenset({"matrix"})
+    output: bool = True  # False: but the matrix that scores a vocabulary, whatever else is in a head
 
     def holds(self, weight: Weight) -> bool:
         """Whether this tensor is one of them."""
-        return weight.kind in self.kinds and weight.category in self.categories
+        if weight.kind not in self.kinds or weight.category not in self.categories:
+            return False
+        scores = weight.category == "head" and weight.split is not None and weight.split.of == "vocabulary"
+        return self.output or not scores
 
     def also(self, *categories: Category) -> Reach:
         """The same, and more categories."""

@@ -10,8 +10,8 @@ from paramcalc.footprint.formats import LAYERS, Format
 from paramcalc.footprint.quantization import Rule, Scheme
 
 Stated = Mapping[str, Any]
-# transformers converts every torch.nn.Linear but the output head; a projection of MTP modules is none of its class.
-LINEARS = LAYERS.also("vision", "projector")
+# transformers converts every torch.nn.Linear but the output matrix.
+LINEARS = LAYERS.also("vision", "projector", "other", "head", "norm")._replace(output=False)
 LEFT_OUT = (
     "modules_to_not_convert",
     "ignored_layers",

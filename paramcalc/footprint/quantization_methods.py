@@ -156,7 +156,9 @@ def torchao(stated: Stated) -> Scheme:
 def bitsandbytes(stated: Stated) -> Scheme:
     """bitsandbytes: 8 bits with a scale a row, or nf4 and fp4 with a scale for each 64 values."""
     skipped = stated.get("llm_int8_skip_modules")
-    reach = LINEARS if skipped is None else LINEARS.also("head")  # a list of one's own replaces the usual exception
+    reach = (
+        LINEARS if skipped is None else LINEARS._replace(output=True)
+    )  # a list of one's own replaces the usual exception
     if stated.get("load_in_8bit") or stated.get("_load_in_8bit"):
         return Scheme("bitsandbytes", integers.INT8, reach, left_out(stated))
     double = bool(stated.get("bnb_4bit_use_double_quant"))
@@ -177,6 +179,7 @@ def fp8(stated: Stated) -> Scheme:
     form = floats.fp8_block(int(block[0]), static=static, bits=bits) if block else floats.fp8_tensor(static=static)
     own = [Rule("experts", floats.MXFP4)] if stated.get("expert_dtype") == "fp4" else []
     own.append(Rule("indexer.weights_proj"))  # kept in a wider dtype (DeepSeek-V3.2)
+    own += [Rule("mtp.eh_proj"), Rule("mtp.shared_head")]  # no part of what DeepSeek-V3 quantises
     return Scheme("fp8", form, LINEARS, (*left_out(stated), *own))
 
 

@@ -15,6 +15,7 @@ from paramcalc.footprint.formats_integers import exl2
 from paramcalc.footprint.formats_known import format_named
 from paramcalc.footprint.fp8_scales import as_published
 from paramcalc.footprint.gguf import GgufFile, gguf, is_gguf
+from paramcalc.footprint.linears import as_converted
 from paramcalc.footprint.quantization import Placed, Rule, Scheme, place, scheme, unmatched
 from paramcalc.model import Model
 from paramcalc.spec import CATEGORIES, Category, Weight
@@ -122,7 +123,7 @@ def _scheme(model: Model, assumed: Assumptions) -> Scheme:
     """The format that is assumed for all it is meant for, or the checkpoint's own scheme."""
     if assumed.dtype is None:
         own = scheme(model.quantization, towers=model.quantised_towers)
-        return UNQUANTISED if own is None else as_published(own, model.family)
+        return UNQUANTISED if own is None else as_converted(as_published(own, model.family), model)
     form = format_named(assumed.dtype)
     if form.reach == ALL:
         return UNQUANTISED

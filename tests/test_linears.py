@@ -1,0 +1,80 @@
+"""Which matrices the methods convert that go by torch.nn.Linear: as many weights as transformers' own quantisers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import paramcalc
+from paramcalc.footprint import weights
+from paramcalc.footprint.assumptions import assume
+from paramcalc.footprint.linears import CONV1D, compared
+from tests.conftest import ROOT
+
+GOLDENS = ROOT / "tests" / "goldens"
+LINEARS: dict[str, dict[str, int]] = json.loads((ROOT / "tests/goldens_linear/linears.json").read_text())
+INT8 = dict(quant_method="bitsandbytes", load_in_8bit=True)
+MIXTRAL = dict(
+    model_type="mixtral",
+    vocab_size=256,
+    hidden_size=64,
+    intermediate_size=96,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    num_local_experts=4,
+    torch_dtype="bfloat16",
+)
+ATTENTION, EXPERTS = 3 * (2 * 64 * 64 + 2 * 32 * 64), 3 * 4 * 3 * 96 * 64
+
+
+def fields(key: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(GOLDENS / f"{key}.json").read_text())["config"]
+    return found
+
+
+def converted(config: dict[str, Any], quantization: dict[str, Any]) -> tuple[int, bool]:
+    """Weights that are quantised, and whether bytes are an estimate."""
+    model = paramcalc.load(config | {"quantization_config": quantization})
+    plan = weights.plan(model, assume(context=1))
+    return sum(one.parameters for one in plan.stored if one.layout is not None and one.layout.extras), plan.estimate
+
+
+@pytest.mark.parametrize("key", [key for key in LINEARS if key.partition("/")[0] in compared()])
+def test_as_many_weights_as_transformers_converts(key: str) -> None:
+    found, _ = converted(fields(key) | {"transformers_version": "5.24.0"}, INT8)
+
+    assert found == LINEARS[key]["linear"] + LINEARS[key]["conv1d"]
+
+
+def test_every_family_that_is_named_was_compared() -> None:
+    assert {key.partition("/")[0] for key in LINEARS} >= compared()
+    assert {key.partition("/")[0] for key, found in LINEARS.items() if key != "versions" and found["conv1d"]} <= set(
+        CONV1D
+    )
+
+
+@pytest.mark.parametrize("method", ["torchao", "quanto"])
+def test_gpts_own_class_is_converted_by_bitsandbytes_alone(method: str) -> None:
+    stated = dict(quant_method=method, weights="int8", quant_type="int8_weight_only")
+
+    assert converted(fields("gpt2/odd-1"), stated)[1]
+    assert not converted(fields("gpt2/odd-1"), INT8)[1]
+
+
+@pytest.mark.parametrize(
+    ("version", "parameters", "estimate"),
+    [("5.24.0", ATTENTION, False), ("4.57.1", ATTENTION + EXPERTS, True), (None, ATTENTION + EXPERTS, True)],
+)
+def test_experts_are_no_modules_since_transformers_5(version: str | None, parameters: int, estimate: bool) -> None:
+    assert converted(MIXTRAL | {"transformers_version": version}, INT8) == (parameters, estimate)
+
+
+def test_what_was_not_compared_is_an_estimate() -> None:
+    """Falcon's matrices are of a class of its own; a classifier's head may be converted or not."""
+    assert converted(fields("falcon/odd-1"), INT8)[1]
+    assert converted(fields("llama/odd-1") | {"architectures": ["LlamaForSequenceClassification"]}, INT8)[1]
+    assert not converted(fields("llama/odd-1"), INT8)[1]
