@@ -73,6 +73,19 @@ def test_experts_are_no_modules_since_transformers_5(version: str | None, parame
     assert converted(MIXTRAL | {"transformers_version": version}, INT8) == (parameters, estimate)
 
 
+@pytest.mark.parametrize(
+    ("skipped", "estimate"),
+    [
+        (["lm_head", "q_proj", "mlp.down_proj", "model.layers.1", r".*\.self_attn\..*"], False),
+        (["self_attn"], True),
+        (["layers.1"], True),
+    ],
+)
+def test_a_module_within_a_path_may_be_left_out_or_not(skipped: list[str], estimate: bool) -> None:
+    """transformers 5 looks at the beginning and the end of a name (should_convert_module), 4 looked inside."""
+    assert converted(fields("llama/odd-1"), INT8 | {"llm_int8_skip_modules": skipped})[1] is estimate
+
+
 def test_what_was_not_compared_is_an_estimate() -> None:
     """Falcon's matrices are of a class of its own; a classifier's head may be converted or not."""
     assert converted(fields("falcon/odd-1"), INT8)[1]

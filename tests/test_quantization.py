@@ -373,7 +373,7 @@ VALUES, ROWS, COLUMNS = 4 * LAYER, 4 * (64 + 32 + 32 + 64 + 128 + 128 + 64), 4 *
         (dict(quant_method="gptq", bits=4, group_size=64), VALUES // 2 + (ROWS + 256) * 5 // 2 + 4 * COLUMNS),
         (dict(quant_method="gptq", bits=8, group_size=-1), VALUES + ROWS * 3 + 4 * COLUMNS),
         (dict(quant_method="awq", bits=4, group_size=64, version="gemm"), VALUES // 2 + (ROWS + 256) * 5 // 2),
-        (dict(quant_method="auto-round", bits=4, group_size=64), VALUES // 2 + (ROWS + 256) * 5 // 2 + 4 * COLUMNS),
+        (dict(quant_method="auto-round", bits=4, group_size=64), VALUES // 2 + (ROWS + 256) * 5 // 2),
         (
             dict(quant_method="auto-round", bits=4, group_size=64, packing_format="auto_round:auto_awq"),
             VALUES // 2 + (ROWS + 256) * 5 // 2,
@@ -411,6 +411,18 @@ VALUES, ROWS, COLUMNS = 4 * LAYER, 4 * (64 + 32 + 32 + 64 + 128 + 128 + 64), 4 *
                 quant_type=dict(default=dict(_type="Int4WeightOnlyConfig", _data=dict(group_size=32))),
             ),
             VALUES * 5 // 8,
+        ),
+        (  # a float32 scale and an int8 zero for each output: torchao 0.18
+            dict(
+                quant_method="torchao",
+                quant_type=dict(
+                    default=dict(
+                        _type="Int8WeightOnlyConfig",
+                        _data=dict(granularity=dict(_type="PerRow", _data=dict(dim=-1)), group_size=None),
+                    )
+                ),
+            ),
+            VALUES + ROWS * 5,
         ),
         (
             dict(quant_method="aqlm", in_group_size=8, num_codebooks=1, nbits_per_codebook=8),
@@ -534,8 +546,8 @@ def test_autoround_has_other_bits_for_single_modules() -> None:
     extra = {"model.layers.0.mlp.up_proj": {"bits": 8}, "model.layers.3.self_attn.o_proj": {"bits": 16}}
     found = quantised(SMALL, dict(quant_method="auto-round", bits=4, group_size=64, extra_config=extra))
 
-    assert found["gptq-int8-g64"] == 128 * 64
-    assert found["gptq-int4-g64"] == 4 * LAYER - 128 * 64 - 64 * 64
+    assert found["autoround-int8-g64"] == 128 * 64
+    assert found["autoround-int4-g64"] == 4 * LAYER - 128 * 64 - 64 * 64
 
 
 def test_mlx_has_other_bits_for_single_modules() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from paramcalc.footprint import formats_floats as floats
 from paramcalc.footprint import formats_integers as integers
-from paramcalc.footprint.formats import LAYERS, TOWERS, Extra, Format
+from paramcalc.footprint.formats import LAYERS, TOWERS, Extra, Format, Per
 from paramcalc.footprint.quantization import Rule, Scheme
 
 Stated = Mapping[str, Any]
@@ -44,36 +44,73 @@ def _weights(group: Stated, layout: str) -> tuple[Format | None, list[str]]:
     bits, size = int(weights.get("num_bits", 8)), int(weights.get("group_size") or 0) or None
     strategy = str(weights.get("strategy") or ("group" if size else "tensor"))
     inputs = group.get("input_activations") or {}
-    static = bool(inputs) and inputs.get("dynamic") is False
+    static = inputs if inputs and inputs.get("dynamic") in (False, "local") else {}
+    size = size if strategy in ("group", "tensor_group") and size and size > 0 else None
+    whole = Whole(bits, strategy, size)
     if weights.get("type") == "float":
-        return _floats(bits, strategy, size, weights, static), []
-    size = size if strategy == "group" and size and size > 0 else None
-    if "pack" in layout:
+        form = _floats(whole, weights, static=bool(static))
+    elif "pack" in layout:
         index = str(weights.get("actorder")).lower() in ("group", "true")
-        return integers.grouped(bits, size, zeros=weights.get("symmetric") is False, index=index), []
-    if bits == 8 and size is None:
-        scale = Extra("weight_scale", "tensor" if strategy == "tensor" else "output", 16)
-        extras = [scale, Extra("input_scale", "tensor", 16)] if static else [scale]
-        extras += [Extra("weight_zero_point", scale.per, 8)] if weights.get("symmetric") is False else []
-        return integers.W8A8._replace(extras=tuple(extras)), []
+        asymmetric = weights.get("symmetric") is False
+        form = integers.grouped(bits, size, zeros=asymmetric, index=index) if strategy in PACKED else None
+    else:
+        form = _bytes(whole, weights, static)
+    if form is not None:
+        return form, []
     guess = integers.grouped(bits, size)._replace(exact=False)
     return guess, [f"compressed-tensors {layout}: the layout is not known to the byte; bytes are an estimate"]
 
 
-def _floats(bits: int, strategy: str, size: int | None, weights: Stated, static: bool) -> Format:
-    if bits == 4:
-        if size == 32:
+class Whole(NamedTuple):
+    """How the weights of a group are quantised."""
+
+    bits: int
+    strategy: str  # what has a scale of its own
+    size: int | None  # inputs of a group
+
+
+PACKED = ("group", "channel")
+PER: Mapping[str, Per] = {"tensor": "tensor", "channel": "output", "group": "group"}
+
+
+def _bytes(whole: Whole, weights: Stated, static: Stated) -> Format | None:
+    """Integers of eight bits and fewer, a byte each (int-quantized); asymmetric ones with zero points beside scales."""
+    per = PER.get(whole.strategy)
+    if per is None or whole.bits > 8:
+        return None
+    extras = [Extra("weight_scale", per, 16, whole.size or 0)]
+    extras += [Extra("weight_zero_point", per, 8, whole.size or 0)] if weights.get("symmetric") is False else []
+    extras += [Extra("input_scale", "tensor", 16)] if static else []
+    extras += [Extra("input_zero_point", "tensor", 8)] if static.get("symmetric") is False else []
+    same = whole.bits == 8 and whole.size is None
+    name = "w8a8-int8" if same else f"int{whole.bits}-in-bytes{integers.group(whole.size)}"
+    return integers.W8A8._replace(name=name, extras=tuple(extras))
+
+
+def _floats(whole: Whole, weights: Stated, *, static: bool) -> Format | None:
+    exponents = "uint8" in str(
+        weights.get("scale_dtype") or "uint8"
+    )  # files from before they were stated had no others
+    match whole:
+        case Whole(4, _, 32):
             return floats.MXFP4._replace(reach=LAYERS)
-        return floats.nvfp4(static=static)
-    if strategy == "block":
-        block = weights.get("block_structure") or [128, 128]
-        return floats.fp8_block(int(block[0]), static=static, bits=16)
-    if strategy == "channel":
-        return floats.fp8_channel(static=static)
-    if strategy == "group" and size == 32:
-        return floats.MXFP8
-    tensor = floats.fp8_tensor(static=static)
-    return tensor._replace(extras=tuple(extra._replace(bits=16) for extra in tensor.extras))
+        case Whole(4, _, 16):
+            return floats.nvfp4(static=static)
+        case Whole(6, _, 32):
+            return floats.MXFP6
+        case Whole(8, "group", 32) if exponents:
+            return floats.MXFP8
+        case Whole(8, "block", _):
+            block = weights.get("block_structure") or [128, 128]
+            return floats.fp8_block(int(block[0]), static=static, bits=16) if len({*block}) == 1 else None
+        case Whole(8, "channel", _):
+            return floats.fp8_channel(static=static)
+        case Whole(8, "group", int(size)):
+            return floats.fp8_group(size, static=static)
+        case Whole(8, "tensor", _):
+            tensor = floats.fp8_tensor(static=static)
+            return tensor._replace(extras=tuple(extra._replace(bits=16) for extra in tensor.extras))
+    return None
 
 
 def _cache_dtype(stated: Any) -> str | None:

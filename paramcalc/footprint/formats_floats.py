@@ -37,6 +37,12 @@ def fp8_block(size: int = 128, *, static: bool = False, bits: int = 32) -> Forma
     )
 
 
+def fp8_group(size: int, *, static: bool = False) -> Format:
+    """One scale for each `size` inputs, in the model's dtype."""
+    rule, source = f"16-bit scale for each {size} inputs", "compressed-tensors: float-quantized"
+    return fp8(f"fp8-g{size}", Extra("weight_scale", "group", 16, size), static=static, rule=rule, source=source)
+
+
 FBGEMM = fp8(
     "fbgemm-fp8",
     Extra("weight_scale", "output", 32),
@@ -58,6 +64,14 @@ MXFP8 = Format(
     (Extra("weight_scale", "group", 8, 32),),
     columns=32,
     summary="8 bits; 8-bit exponent for each 32 inputs",
+    source="OCP Microscaling v1.0",
+)
+MXFP6 = Format(
+    "mxfp6",
+    Dtype("e3m2", 4, 3),
+    (Extra("weight_scale", "group", 8, 32),),
+    columns=32,
+    summary="6 bits; 8-bit exponent for each 32 inputs",
     source="OCP Microscaling v1.0",
 )
 

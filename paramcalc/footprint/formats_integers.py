@@ -24,24 +24,37 @@ def group(size: int | None) -> str:
 # -- GPTQ, AWQ, and what else packs integers ---------------------------------------------------------------------
 
 
-def gptq(bits: int = 4, size: int | None = 128, *, zero_bias: bool = False) -> Format:
+def gptq(bits: int = 4, size: int | None = 128, *, index: bool = True, zero_bias: bool = False) -> Format:
     """GPTQ (2210.17323) as AutoGPTQ and GPTQModel store it.
 
     qweight (d_in bits / 32, d_out) int32, scales (groups, d_out) fp16, qzeros (groups, d_out bits / 32) int32, g_idx
-    (d_in) int32. AutoGPTQ wrote a bias of zeros for each matrix without one (`zero_bias`).
+    (d_in) int32, which AutoRound leaves out (`index`). AutoGPTQ wrote a bias of zeros for each matrix without one
+    (`zero_bias`).
     """
     extras = [Extra("scales", "group", 16, size or 0), Extra("qzeros", "group", bits, size or 0, word=32)]
-    extras.append(Extra("g_idx", "input", 32))
+    extras += [Extra("g_idx", "input", 32)] if index else []
     if zero_bias:
         extras.append(Extra("bias", "output", 16))
     return Format(
-        f"gptq-int{bits}{group(size)}",
+        f"gptq-int{bits}{group(size)}" if index else f"autoround-int{bits}{group(size)}",
         packed(bits),
         tuple(extras),
         rows=32,
         columns=32,
-        summary=f"{bits} bits; fp16 scale and {bits}-bit zero for {_each(size)}; an int32 index for each input",
+        summary=f"{bits} bits; fp16 scale and {bits}-bit zero for {_each(size)}"
+        + ("; an int32 index for each input" if index else ""),
         source="GPTQModel: nn_modules/qlinear, 2210.17323",
+    )
+
+
+def marlin(size: int | None = 128) -> Format:
+    """Marlin (2408.11743) as AutoGPTQ stored it: symmetric, B (d_in / 16, 2 d_out) int32 and s (groups, d_out) fp16."""
+    return Format(
+        f"marlin-int4{group(size)}",
+        packed(4),
+        (Extra("s", "group", 16, size or 0),),
+        summary=f"4 bits; fp16 scale for {_each(size)}",
+        source="AutoGPTQ: qlinear_marlin.py, 2408.11743",
     )
 
 
@@ -115,6 +128,15 @@ def torchao_int4(size: int = 128) -> Format:
         summary=f"4 bits; bf16 scale and zero for each {size} inputs",
         source="torchao: Int4WeightOnlyConfig",
     )
+
+
+TORCHAO_INT8 = Format(
+    "torchao-int8",
+    Dtype("int8", 1, 1),
+    (Extra("weight_scale", "output", 32), Extra("weight_zero_point", "output", 8)),
+    summary="8 bits; float32 scale and 8-bit zero for each output",
+    source="torchao: Int8Tensor",
+)
 
 
 def quanto(bits: int = 4, size: int | None = 128) -> Format:

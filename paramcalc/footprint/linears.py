@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from paramcalc.footprint.quantization import Scheme
+from paramcalc.footprint.module_names import WORDS, WRAPPERS
+from paramcalc.footprint.quantization import Rule, Scheme
 from paramcalc.model import Model
 
 BY_CLASS = (
@@ -36,6 +37,23 @@ BY_CLASS = (
 KNOWS_EXPERTS = {"fbgemm-fp8": ("llama4", "llama4_text")}
 # GPT's matrices are of a class of its own, Conv1D, which bitsandbytes alone converts.
 CONV1D = ("encoder-decoder", "gpt-sw3", "gpt2", "openai-gpt", "vision-encoder-decoder")
+# Words for modules that hold others.
+AROUND = frozenset(
+    word
+    for part in (
+        "layers",
+        "attn",
+        "recurrent",
+        "cross_attn",
+        "mixer",
+        "mamba",
+        "ffn",
+        "moe",
+        "experts",
+        "shared_experts",
+    )
+    for word in WORDS[part]
+)
 
 
 @cache
@@ -53,7 +71,7 @@ def as_converted(plan: Scheme, model: Model) -> Scheme:
     fused = experts and _major(version) >= 5 and model.family not in KNOWS_EXPERTS.get(plan.method, ())
     if fused:
         reach = reach._replace(categories=reach.categories - {"experts"})
-    doubts = (*plan.doubts, *_doubts(plan.method, model, version=version if experts and not fused else None))
+    doubts = (*plan.doubts, *_doubts(plan, model, version=version if experts and not fused else None))
     return plan._replace(reach=reach, doubts=doubts)
 
 
@@ -62,12 +80,19 @@ def _major(version: str) -> int:
     return int(found[0]) if found else 0
 
 
-def _doubts(method: str, model: Model, *, version: str | None) -> Iterator[str]:
+def _doubts(plan: Scheme, model: Model, *, version: str | None) -> Iterator[str]:
     """Why bytes are an estimate; `version` of transformers where it decides about experts."""
+    method = plan.method
     if version is not None and _major(version) < 5:
         yield (
             f"{method}: experts are taken to be converted, as transformers 4 does and 5 does not; the config names "
             f"{version or 'no version'}: bytes are an estimate"
+        )
+    loose = [rule.text for rule in plan.rules if _within(rule)]
+    if loose:
+        yield (
+            f"{method}: {', '.join(loose)} names a module within a path, which leaves it out or does nothing, as the "
+            "version of transformers will have it: bytes are an estimate"
         )
     conv1d = model.family in CONV1D and method != "bitsandbytes"
     if model.family not in compared() or conv1d or not _predicts(model):
@@ -75,6 +100,13 @@ def _doubts(method: str, model: Model, *, version: str | None) -> Iterator[str]:
             f"{method} converts each torch.nn.Linear; which of {model.architecture}'s matrices are none was not "
             "compared: bytes are an estimate"
         )
+
+
+def _within(rule: Rule) -> bool:
+    """Whether it names a module in the middle of a path, neither by its beginning nor by its end."""
+    parts = rule.text.split(".")
+    plain = rule.format is None and not rule.exact and not set(rule.text) & set("\\^$|()[]+*")
+    return plain and parts[0] not in WRAPPERS and (parts[-1].isdigit() or parts[-1] in AROUND)
 
 
 def _predicts(model: Model) -> bool:

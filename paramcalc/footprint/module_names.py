@@ -180,7 +180,7 @@ def matches(one: Pattern, names: Names) -> bool:
 
 def regex_matches(regex: re.Pattern[str], names: Names, layer: int) -> bool:
     """Whether a regular expression fits a name that the module may have in one layer."""
-    prefixes = ("",) if regex.pattern.startswith(".*") else PREFIXES
+    prefixes = ("",) if regex.pattern.startswith(".*") and "model" not in regex.pattern else PREFIXES
     return any(regex.match(prefix + name) for name in modules(names, layer) for prefix in prefixes)
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from paramcalc.footprint import formats_floats as floats
 from paramcalc.footprint import formats_integers as integers
 from paramcalc.footprint import quantization_estimates as estimates
 from paramcalc.footprint.compressed_tensors import compressed_tensors, modelopt
-from paramcalc.footprint.formats import EXPERTS, LAYERS, MLX, WITH_HEAD, Format
+from paramcalc.footprint.formats import EXPERTS, LAYERS, MLX, Format
 from paramcalc.footprint.quantization import Rule, Scheme
 from paramcalc.footprint.quantization_fields import LINEARS, Stated, left_out, unknown, whole
+from paramcalc.footprint.quantization_packed import auto_round, awq, gptq
 
 
 def read(stated: Stated) -> Scheme:
@@ -39,52 +39,6 @@ def _unnamed(stated: Stated) -> str:
 
 
 # -- integers ----------------------------------------------------------------------------------------------------------
-
-
-def gptq(stated: Stated) -> Scheme:
-    """AutoGPTQ, GPTQModel, optimum. `dynamic` has regular expressions: `-:` leaves modules out, `+:` changes them."""
-    bits, size = int(stated.get("bits", 4)), whole(stated.get("group_size", 128))
-    # AutoGPTQ's own config files; later libraries write no biases that a layer does not have.
-    old = "model_file_base_name" in stated and "checkpoint_format" not in stated
-
-    def layer(changed: Stated) -> Format:
-        own = {"bits": bits, "group_size": size} | dict(changed)
-        return integers.gptq(int(own["bits"]), whole(own["group_size"]), zero_bias=old)
-
-    rules = [_dynamic(text, changed, layer) for text, changed in (stated.get("dynamic") or {}).items()]
-    inside = stated.get("modules_in_block_to_quantize")
-    names = [name for item in inside or () for name in ([item] if isinstance(item, str) else item)]
-    rules += [Rule(str(name), layer({})) for name in names]
-    reach = WITH_HEAD if stated.get("lm_head") else LAYERS
-    return Scheme("gptq", None if names else layer({}), reach, (*rules, *left_out(stated)))
-
-
-def _dynamic(text: str, changed: Any, layer: Callable[[Stated], Format]) -> Rule:
-    sign, _, regex = text.partition(":")
-    negative = sign == "-"
-    regex = regex if sign in ("-", "+") else text
-    return Rule(f"re:{regex}", None if negative or changed is False else layer(changed))
-
-
-def awq(stated: Stated) -> Scheme:
-    """AutoAWQ: w_bit or bits, q_group_size or group_size."""
-    bits = int(stated.get("bits") or stated.get("w_bit") or 4)
-    size = whole(stated.get("group_size", stated.get("q_group_size", 128)))
-    return Scheme("awq", integers.awq(bits, size), LAYERS, left_out(stated))
-
-
-def auto_round(stated: Stated) -> Scheme:
-    """Intel's AutoRound packs as GPTQ or AWQ does; `extra_config` has other bits for single modules."""
-    packing = str(stated.get("packing_format", "auto_round:auto_gptq")).lower()
-    usual = {"bits": stated.get("bits", 4), "group_size": stated.get("group_size", 128)}
-    build = integers.awq if "awq" in packing else integers.gptq
-
-    def layer(own: Stated) -> Format | None:
-        merged = usual | {key: own[key] for key in usual if key in own}
-        return None if int(merged["bits"]) >= 16 else build(int(merged["bits"]), whole(merged["group_size"]))
-
-    rules = [Rule(str(name), layer(own), exact=True) for name, own in (stated.get("extra_config") or {}).items()]
-    return Scheme("auto-round", layer({}), LAYERS, (*rules, *left_out(stated)))
 
 
 def mlx(stated: Stated) -> Scheme:
@@ -141,16 +95,22 @@ def torchao(stated: Stated) -> Scheme:
     kind = kind.get("default", kind) if isinstance(kind, Mapping) else kind
     name = str(kind.get("_type", kind) if isinstance(kind, Mapping) else kind).lower().replace("_", "")
     fields = kind.get("_data", {}) if isinstance(kind, Mapping) else stated.get("quant_type_kwargs") or {}
+    doubts: list[str] = []
     if "int4weightonly" in name:
         form = integers.torchao_int4(int(fields.get("group_size", 128)))
     elif "float8" in name:
         per_row = "PerRow" in str(fields.get("granularity", ""))
         form = floats.fp8_channel(bits=32) if per_row or "weightonly" in name else floats.fp8_tensor()
     elif "int8weightonly" in name or "int8dynamicactivationint8" in name:
-        form = integers.quanto(8)._replace(name="torchao-int8")
+        form = integers.TORCHAO_INT8
+        per_row = "PerRow" in str(fields.get("granularity", ""))
+        if not per_row or fields.get("group_size"):  # as torchao wrote it before version 2 of this config, or by group
+            doubts.append("torchao int8: how wide the scales are is not known; bytes are an estimate")
     else:
         return unknown(stated, f"torchao {name}")
-    return Scheme("torchao", form, LINEARS, left_out(stated))
+    if stated.get("include_input_output_embeddings"):
+        doubts.append("torchao: embedding and output matrix are converted too, and not counted so; an estimate")
+    return Scheme("torchao", form, LINEARS, left_out(stated), tuple(doubts))
 
 
 def bitsandbytes(stated: Stated) -> Scheme:
@@ -244,9 +204,10 @@ def _all(reader: Callable[[Stated], Scheme], names: Iterable[str]) -> dict[str, 
 
 
 METHODS: dict[str, Callable[[Stated], Scheme]] = {
-    **_all(gptq, ("gptq", "gptq-marlin", "marlin")),
+    **_all(gptq, ("gptq", "gptq-marlin")),
     **_all(awq, ("awq", "awq-marlin", "gemm", "gemv")),
     **_all(auto_round, ("auto-round", "intel/auto-round", "autoround")),
+    "marlin": lambda stated: gptq({**stated, "is_marlin_format": True}),
     "mlx": mlx,
     "hqq": hqq,
     "quanto": quanto,

@@ -1,0 +1,84 @@
+"""Bytes of files that bitsandbytes, torchao, AutoRound and compressed-tensors wrote: tests/goldens_quantised."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import paramcalc
+from paramcalc.footprint.report import MemoryReport
+from tests.conftest import ROOT
+
+FILES: dict[str, dict[str, Any]] = json.loads((ROOT / "tests/goldens_quantised/files.json").read_text())
+CASES = [name for name in FILES if name != "versions"]
+
+
+def report(name: str) -> MemoryReport:
+    return paramcalc.memory(paramcalc.load(FILES[name]["config"]), context=1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bytes_of_files(name: str) -> None:
+    """With what only files keep; the text that bitsandbytes writes beside each matrix is not counted."""
+    weights = report(name).weights
+
+    assert weights.bytes + weights.file_records == FILES[name]["bytes"]
+    assert not weights.estimate
+
+
+def test_the_text_beside_each_matrix_is_about_a_hundred_bytes() -> None:
+    """14 matrices of two layers."""
+    assert FILES["llama nf4"]["text"] == 14 * 80
+    assert FILES["llama nf4-dq"]["text"] // 14 == 170
+
+
+def test_every_scheme_of_compressed_tensors_is_there() -> None:
+    """Its presets in version 0.20."""
+    presets = (
+        "W4A16_ASYM W8A8 INT8 W4AFP8 FP8 FP8_DYNAMIC FP8_BLOCK NVFP4A16 NVFP4 MXFP4A16 MXFP4 MXFP4XFP8 MXFP6A16 "
+        "MXFP6A8 MXFP8A16 MXFP8 W2A4 W2A8 W2A16 W3A4 W3A8 W3A16 W4A4 W4A8 W4A16 W5A8 W5A16 W6A8 W6A16 W7A8 W7A16 W8A16"
+    )
+
+    assert {f"llama {name}" for name in presets.split()} <= set(CASES)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        dict(quant_method="gptq", bits=4, checkpoint_format="bitblas"),
+        dict(quant_method="awq", bits=4, version="gemv"),
+        dict(quant_method="auto-round", bits=4, data_type="fp", group_size=64),
+        dict(quant_method="auto-round", bits=4, packing_format="auto_round:gguf"),
+        dict(
+            quant_method="compressed-tensors",
+            format="float-quantized",
+            config_groups=dict(
+                group_0=dict(targets=["Linear"], weights=dict(num_bits=5, type="float", strategy="channel"))
+            ),
+        ),
+    ],
+)
+def test_layouts_that_are_not_known_are_an_estimate(config: dict[str, Any]) -> None:
+    fields = {key: value for key, value in FILES["llama nf4"]["config"].items() if key != "quantization_config"}
+    found = paramcalc.memory(paramcalc.load(fields | {"quantization_config": config}), context=1)
+
+    assert found.weights.estimate
+    assert any("estimate" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        dict(quant_method="gptq", bits=4, group_size=128, checkpoint_format="marlin"),
+        dict(quant_method="gptq", bits=4, group_size=128, is_marlin_format=True),
+        dict(quant_method="marlin", group_size=128),
+    ],
+)
+def test_marlin_keeps_neither_index_nor_zero_points(config: dict[str, Any]) -> None:
+    """Of each layer 589,824 values in 4 bits; two bytes for two groups of 1,792 outputs, and for four of 256."""
+    fields = {key: value for key, value in FILES["llama nf4"]["config"].items() if key != "quantization_config"}
+    shares = paramcalc.memory(paramcalc.load(fields | {"quantization_config": config}), context=1).weights.by_format
+
+    assert shares["marlin-int4-g128"].bytes == 2 * (589_824 // 2 + 2 * (2 * 1_792 + 4 * 256))
