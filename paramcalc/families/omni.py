@@ -62,12 +62,14 @@ def omni_thinker(c: Config) -> Component:
     return thinker(c, c.kin)
 
 
-@family("qwen2_5_omni", kin="qwen2_5_omni")
-@family("qwen3_omni_moe", kin="qwen3_omni_moe")
+@family("qwen2_5_omni", kin="qwen2_5_omni", vocoder="token2wav")
+@family("qwen3_omni_moe", kin="qwen3_omni_moe", vocoder="code2wav")
 def omni(c: Config) -> Component:
-    """The thinker; a talker and a vocoder, where sound is made, are not counted (Qwen2_5Omni...Generation)."""
-    for section in ("talker_config", "token2wav_config", "code2wav_config"):
-        c.raw(section)
-    if c.enable_audio_output and not c.root.text_only:
-        c.doubts.append(f"{c.family}: the thinker is counted; the talker and what makes sound are not")
-    return thinker(c.section("thinker_config"), c.kin)
+    """The thinker, and where sound is made a talker and a vocoder (Qwen2_5OmniForConditionalGeneration)."""
+    whole = thinker(c.section("thinker_config"), c.kin)
+    if not c.enable_audio_output:
+        c.raw("talker_config"), c.raw(f"{c.vocoder}_config")
+        return whole
+    talker, _ = tower_in(c, "talker_config")
+    vocoder, _ = tower_in(c, f"{c.vocoder}_config")
+    return block(**whole.parts(), talker=talker, vocoder=vocoder)

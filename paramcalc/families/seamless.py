@@ -13,7 +13,8 @@ from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined
 from paramcalc.families.sides import Form, attention, layer, side
 from paramcalc.families.skeletons import batch_norm
-from paramcalc.leaves import Conv1d, Embedding, Linear, Param
+from paramcalc.families.sound_codecs import hifi_gan, wave
+from paramcalc.leaves import Embedding, Linear, Param
 from paramcalc.spec import Component
 
 FORM = Form(spare_rows=None, embed_norm=False, pre_norm=True)
@@ -60,7 +61,7 @@ def speech_encoder(c: Config) -> Block:
     one = conformer_layer(
         d, ffn, {"attn": attn, **places}, inner=d, kernel=c.conv_depthwise_kernel_size, between=middle, bias=False
     )
-    shorten = Conv1d(channels=2 * d, kernel=c.adaptor_kernel_size, per_group=d, per="tower")
+    shorten = wave(d, 2 * d, c.adaptor_kernel_size)
     adapter = block(
         residual_norm=norm, residual_conv=shorten, attn_norm=norm, attn_conv=shorten, attn=attn, ffn_norm=norm, ffn=ffn
     )
@@ -99,7 +100,7 @@ def units(c: Config) -> Block:
     before: dict[str, Component] = {}
     decodes = layer(c, "t2u_decoder", WITHIN)
     if c.second:
-        conv = Conv1d(channels=d, kernel=7, per_group=d, per="tower")
+        conv = wave(d, d, 7)
         decodes = block(
             attn_norm=norm, attn=attention(c, "t2u_decoder", WITHIN), conv_1=conv, conv_2=conv, conv_norm=norm
         )
@@ -126,9 +127,9 @@ def durations(width: int, hidden: int, kernel: int) -> Block:
     """How long each unit lasts: two convolutions and one number (SeamlessM4TVariancePredictor)."""
     norm = tower_norm(hidden)
     return block(
-        conv_1=Conv1d(channels=hidden, kernel=kernel, per_group=width, per="tower"),
+        conv_1=wave(width, hidden, kernel),
         norm_1=norm,
-        conv_2=Conv1d(channels=hidden, kernel=kernel, per_group=hidden, per="tower"),
+        conv_2=wave(hidden, hidden, kernel),
         norm_2=norm,
         proj=Linear(d_in=hidden, d_out=1, bias=True),
     )
@@ -136,37 +137,12 @@ def durations(width: int, hidden: int, kernel: int) -> Block:
 
 def vocoder(c: Config) -> Block:
     """From units, a speaker and a language to a waveform (HiFi-GAN, 2010.05646; SeamlessM4TCodeHifiGan)."""
-    d, first = c.unit_embed_dim, c.upsample_initial_channel
-    kernels, blocks = numbers(c, "upsample_kernel_sizes"), numbers(c, "resblock_kernel_sizes")
-    dilations = c.listed("resblock_dilation_sizes") or []
-    c.require(all(isinstance(one, list) for one in dilations), "resblock_dilation_sizes must be lists")
-    parts: dict[str, Component] = {}
-    before = channels = first
-    for i, (_, kernel) in enumerate(zip(c.listed("upsample_rates") or [], kernels, strict=False)):
-        channels = named(f"c_{i + 1}", first // 2 ** (i + 1), origin=f"upsample_initial_channel / 2^{i + 1}")
-        parts[f"up_{i}"] = conv(before, channels, kernel)
-        for j, (size, dilated) in enumerate(zip(blocks, dilations, strict=False)):
-            one = conv(channels, channels, size)
-            parts |= {f"residual_{i}_{j}_{k}": one for k in range(2 * len(dilated))}
-        before = channels
-    c.require(bool(parts), "upsample_rates is empty")
+    d = c.unit_embed_dim
     return block(
         "other",
         durations=durations(d, d, c.variance_predictor_kernel_size),
         units=Embedding(rows=c.unit_hifi_gan_vocab_size, width=d),
         speakers=Embedding(rows=c.vocoder_num_spkrs, width=c.spkr_embed_dim),
         languages=Embedding(rows=c.vocoder_num_langs, width=c.lang_embed_dim),
-        conv_in=conv(d + c.lang_embed_dim + c.spkr_embed_dim, first, 7),
-        **parts,
-        conv_out=conv(channels, 1, 7),
+        **hifi_gan(c, d + c.lang_embed_dim + c.spkr_embed_dim),
     )
-
-
-def numbers(c: Config, name: str) -> list[int]:
-    """A list of sizes."""
-    return [c.whole(name, size) for size in c.listed(name) or []]
-
-
-def conv(d_in: int, d_out: int, kernel: int) -> Conv1d:
-    """A convolution over time, from one number of channels to another."""
-    return Conv1d(channels=d_out, kernel=kernel, per_group=d_in, per="tower")

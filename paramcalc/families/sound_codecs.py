@@ -12,7 +12,7 @@ from paramcalc.families.audio_encoders import tower_norm
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.towers import tower
 from paramcalc.leaves import Conv1d, Param
-from paramcalc.spec import Component
+from paramcalc.spec import Component, present
 
 
 def conv(v: Config, d_in: int, d_out: int, kernel: int, *, back: bool = False) -> Block:
@@ -152,3 +152,46 @@ def split_books(v: Config) -> Block:
         counts=Param(shape=(count, rows), buffer=True),
         started=Param(shape=(count,), buffer=True),
     )
+
+
+# -- vocoders: from a spectrogram, or units of speech, to a waveform ---------------------------------------------
+
+
+def wave(d_in: int, d_out: int, kernel: int, *, bias: bool = True) -> Conv1d:
+    """A convolution over time, from one number of channels to another; transposed or not."""
+    return Conv1d(channels=d_out, kernel=kernel, per_group=d_in, bias=bias, per="tower")
+
+
+def snake(width: int) -> Param:
+    """A periodic activation, with a frequency and a magnitude for each channel (Snake, 2006.08195)."""
+    return Param(shape=(2, width))
+
+
+def numbers(v: Config, name: str) -> list[int]:
+    """A list of sizes."""
+    return [v.whole(name, size) for size in v.listed(name) or []]
+
+
+def hifi_gan(v: Config, d_in: int, *, snakes: bool = False) -> dict[str, Component]:
+    """Half as many channels at each step up, and residual blocks of several kernels (HiFi-GAN, 2010.05646).
+
+    `snakes`: behind periodic activations, as in BigVGAN.
+    """
+    first, depth = v.upsample_initial_channel, len(numbers(v, "upsample_rates"))
+    kernels = numbers(v, "upsample_kernel_sizes")
+    blocks, dilations = numbers(v, "resblock_kernel_sizes"), v.listed("resblock_dilation_sizes") or []
+    v.require(0 < depth <= len(kernels), f"upsample_rates has {depth} entries, upsample_kernel_sizes {len(kernels)}")
+    v.require(all(isinstance(one, list) for one in dilations), "resblock_dilation_sizes must be lists")
+    short = snakes and any(len(one) < 3 for one in dilations)
+    v.require(not short, "resblock_dilation_sizes must have three entries each")
+    parts: dict[str, Component | None] = {"conv_in": wave(d_in, first, 7)}
+    before = first
+    for i, kernel in enumerate(kernels[:depth]):
+        width = named(f"c_{i + 1}", first // 2 ** (i + 1), origin=f"upsample_initial_channel / 2^{i + 1}")
+        parts[f"up_{i}"] = wave(before, width, kernel)
+        for j, (size, dilated) in enumerate(zip(blocks, dilations, strict=False)):
+            one = block(snake=snake(width) if snakes else None, conv=wave(width, width, size))
+            parts |= {f"residual_{i}_{j}_{k}": one for k in range(6 if snakes else 2 * len(dilated))}
+        before = width
+    parts |= {"snake": snake(before) if snakes else None, "conv_out": wave(before, 1, 7, bias=not snakes)}
+    return present(parts)

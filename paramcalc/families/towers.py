@@ -13,7 +13,7 @@ from paramcalc.families.reading import entries, reading
 Recipe = Callable[[Config], Block]
 
 TOWERS: dict[str, Recipe] = {}  # filled by @tower when a module of recipes is imported
-SHARED = ("vision", "page_towers", "sound_codecs")  # the rooms of towers that several rooms of families have
+SHARED = ("vision", "page_towers", "sound_codecs", "omni_voices")  # the rooms of towers without families
 
 
 def tower(*kinds: str) -> Callable[[Recipe], Recipe]:

@@ -94,6 +94,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
             part(r"^VibeVoiceModel$", "diffusion_head"),
             part(r"^Moshi", "audio_encoder", "depth_decoder"),
             part(r"^Musicgen(Melody)?For(Cond|Unc)", "audio_encoder", "text_encoder"),
+            part(r"^Qwen(2_5Omni|3OmniMoe)ForCond", "talker", "token2wav", "code2wav"),
         ),
     ),
     (

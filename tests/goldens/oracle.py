@@ -283,7 +283,9 @@ LAYER_LISTS = (
 )
 """Names of module lists that are stacks of layers."""
 
-CONVOLUTIONAL = r"vqmodel|audio_encoder\.(encoder|decoder|quantizer)\.layers|_seanet\.|_quantizer\."
+CONVOLUTIONAL = (
+    r"vqmodel|audio_encoder\.(encoder|decoder|quantizer)\.layers|_seanet\.|_quantizer\.|code2wav\.decoder|spk_encoder"
+)
 """Networks whose lists are the levels of an image or a sound, or books of codes, not layers."""
 
 SPLIT_LAYERS = ("attentions", "ffns", "layer_norm1", "layer_norm2")
