@@ -11,6 +11,7 @@ from paramcalc.families.attentions import equal_heads, gqa, mha, sized
 from paramcalc.families.encoding import embeddings, encoder_layer
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.heads import masked_lm_head, unknown_head
+from paramcalc.families.page_towers import swin_width
 from paramcalc.families.registry import family, get, split_class
 from paramcalc.families.seeing import joined, only_text, own_text
 from paramcalc.families.skeletons import causal_lm, layer_norm, pre_norm, rms
@@ -20,6 +21,7 @@ from paramcalc.spec import Component, by_vocabulary
 
 SEES = ("vision_config",)
 ENCODER_DECODERS = ("t5", "mt5", "umt5")
+IMAGE_ENCODERS = ("vit", "deit", "beit", "swin", "donut-swin", "clip_vision_model", "siglip_vision_model")
 MADE_AGAIN = "EvollaForProteinText2Text keeps no keys and values of the protein and computes them again for each token"
 
 
@@ -58,7 +60,7 @@ def blip_2(c: Config) -> Component:
 def vision_encoder_decoder(c: Config) -> Component:
     """Any decoder, which attends to what an encoder of images puts out (VisionEncoderDecoderModel).
 
-    Encoders other than ViT and DeiT are not counted.
+    Encoders that are not known are not counted.
     """
     kind = c.section("decoder", Reading({})).raw("model_type") or c.declared("decoder").kind
     text = get(kind)
@@ -67,12 +69,13 @@ def vision_encoder_decoder(c: Config) -> Component:
     view = c.section("decoder", reading, family=kind, head="lm")
     stated = c.raw("encoder")
     encoder = stated.get("model_type") if isinstance(stated, Mapping) else None
-    if encoder not in (None, "vit", "deit"):
+    if encoder not in (None, *IMAGE_ENCODERS):
         only_text(c, "encoder")
         return text.recipe(view)
     seen, v = tower_in(c, "encoder", kind=encoder)
-    bridged = v.hidden_size != view.hidden_size and view.raw("cross_attention_hidden_size") is None
-    bridge = Linear(d_in=v.hidden_size, d_out=view.hidden_size, bias=True, category="projector") if bridged else None
+    width = swin_width(v) if encoder in ("swin", "donut-swin") else v.hidden_size
+    bridged = width != view.hidden_size and view.raw("cross_attention_hidden_size") is None
+    bridge = Linear(d_in=width, d_out=view.hidden_size, bias=True, category="projector") if bridged else None
     return joined(text.recipe(view), vision_tower=seen, projector=bridge)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Conv2d
+from paramcalc.components import Conv2d, Mlp
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block, stack
@@ -12,7 +12,7 @@ from paramcalc.families.encoding import embeddings
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.skeletons import layer_norm, pre_norm, rms
 from paramcalc.families.towers import tower
-from paramcalc.families.vision import patch_count, patches
+from paramcalc.families.vision import pair, patch_count, patches
 from paramcalc.leaves import Embedding, Linear, Norm, Param
 from paramcalc.spec import Component
 
@@ -117,3 +117,80 @@ def vit(v: Config) -> Block:
         norm=layer_norm(v),
         pooler=Linear(d_in=d, d_out=v.pooler_output_size or d, bias=True),
     )
+
+
+@tower("beit")
+def beit(v: Config) -> Block:
+    """A ViT whose positions may be distances, in each layer or shared, scaled by channel (2106.08254; BeitModel)."""
+    d, heads, norm, places = v.hidden_size, v.num_attention_heads, layer_norm(v), grid(v)
+    distances = Param(shape=((2 * places[0] - 1) * (2 * places[1] - 1) + 3, heads))
+    started = v.raw("layer_scale_init_value")
+    v.require(started is None or isinstance(started, int | float), "layer_scale_init_value must be a number")
+    scale = Param(shape=(d,)) if started is None or started > 0 else None
+    attn = mha(v).but(k_bias=False, inner=distances if v.use_relative_position_bias else None)
+    ffn = mlp(v, v.intermediate_size)
+    layer = block(input_norm=norm, attn=attn, attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
+    token, rows = Param(shape=(1, 1, d)), places[0] * places[1] + 1
+    return block(
+        "vision",
+        class_token=token,
+        mask_token=token if v.use_mask_token else None,
+        patches=patches(v),
+        positions=Param(shape=(1, rows, d)) if v.use_absolute_position_embeddings else None,
+        distances=distances if v.use_shared_relative_position_bias else None,
+        layers=stack("vision", Run(v.num_hidden_layers, layer)),
+        norm=norm,  # after the mean, where the layers are averaged
+    )
+
+
+def grid(v: Config) -> tuple[int, int]:
+    """Patches of an image from top to bottom and from left to right."""
+    (height, width), (tall, wide) = pair(v, "image_size"), pair(v, "patch_size")
+    return height // tall, width // wide
+
+
+# -- Swin --------------------------------------------------------------------------------------------------------
+
+
+@tower("swin", "donut-swin")
+def swin(v: Config) -> Block:
+    """Attention within windows, four vectors joined between stages (Swin Transformer, 2103.14030; SwinModel)."""
+    depths, heads = ([v.whole(name, size) for size in v.listed(name) or []] for name in ("depths", "num_heads"))
+    v.require(0 < len(depths) <= len(heads), f"num_heads has {len(heads)} entries, depths {len(depths)}")
+    d, donut, places = v.embed_dim, v.family == "donut-swin", grid(v)
+    rows = places[0] * places[1] + (1 if donut else 0)
+    stages = []
+    for i, depth in enumerate(depths):
+        width, last = d * 2**i, i == len(depths) - 1
+        stages.append(
+            block(
+                layers=stack("vision", Run(depth, swin_layer(v, width, heads[i], stored=donut))),
+                join_norm=None if last else Norm(width=4 * width, bias=True),
+                join=None if last else Linear(d_in=4 * width, d_out=2 * width),
+            )
+        )
+    return block(
+        "vision",
+        patches=PatchEmbedding(width=d, channels=v.num_channels, patch=pair(v, "patch_size")),
+        positions=Param(shape=(1, rows, d)) if v.use_absolute_embeddings else None,
+        patch_norm=Norm(width=d, bias=True),
+        stages=stack("vision", stages),
+        norm=None if donut else Norm(width=swin_width(v), bias=True),
+    )
+
+
+def swin_width(v: Config) -> int:
+    """Channels of the last stage."""
+    return named("d", v.embed_dim * 2 ** (len(v.listed("depths") or []) - 1), origin="embed_dim x 2^(stages - 1)")
+
+
+def swin_layer(v: Config, width: int, heads: int, *, stored: bool) -> Block:
+    """Attention with a bias for each distance in a window, and an FFN. `stored`: which is which is a buffer."""
+    v.require(width % heads == 0, f"a stage of {width} channels is not divisible by its {heads} heads")
+    reach, places = 2 * v.window_size - 1, v.window_size * v.window_size
+    index = Param(shape=(places, places), buffer=True) if stored else None
+    inner = block(distances=Param(shape=(reach * reach, heads)), index=index)
+    norm, hidden = Norm(width=width, bias=True), named("d_ff", int(v.mlp_ratio * width), origin="mlp_ratio x width")
+    d_h = named("d_h", width // heads, origin="width / heads")
+    attn = sized(width, heads, d_h, bias=True, qkv_bias=v.qkv_bias, inner=inner)
+    return pre_norm(norm, attn, Mlp(width=width, hidden=hidden, gated=False, bias=True))
