@@ -1,4 +1,4 @@
-"""Models whose language model is of their own kind or of any, beside what sees or hears, which is not counted."""
+"""Models whose language model, of their own kind or of any, looks at images or proteins in ways of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from paramcalc.config import Config
 from paramcalc.config_reading import Reading
-from paramcalc.containers import Block, Run, block, stack
+from paramcalc.containers import Block, Run, Stack, block, stack
 from paramcalc.families.attentions import equal_heads, gqa, mha, sized
 from paramcalc.families.encoding import embeddings, encoder_layer
 from paramcalc.families.feedforward import glu, mlp
@@ -15,21 +15,14 @@ from paramcalc.families.page_towers import swin_width
 from paramcalc.families.registry import family, get, split_class
 from paramcalc.families.seeing import joined, only_text, own_text
 from paramcalc.families.skeletons import causal_lm, layer_norm, pre_norm, rms
-from paramcalc.families.towers import tower_in
+from paramcalc.families.towers import tower, tower_in
+from paramcalc.families.vision import plain
 from paramcalc.leaves import Embedding, Linear, Norm, Param
 from paramcalc.spec import Component, by_vocabulary
 
-SEES = ("vision_config",)
 ENCODER_DECODERS = ("t5", "mt5", "umt5")
 IMAGE_ENCODERS = ("vit", "deit", "beit", "swin", "donut-swin", "clip_vision_model", "siglip_vision_model")
 MADE_AGAIN = "EvollaForProteinText2Text keeps no keys and values of the protein and computes them again for each token"
-
-
-def stated(c: Config) -> None:
-    """Mark what is not counted; refuse classes with other heads than the language model's."""
-    if c.head not in ("seq2seq_lm", "none"):
-        raise unknown_head(c)
-    only_text(c, *c.towers)
 
 
 @family("blip-2", base_without_head=False)
@@ -168,18 +161,59 @@ def idefics(c: Config) -> Component:
 
 def idefics_resampler(p: Config, v: Config) -> Block:
     """Learned queries that look at the tower's output (IdeficsPerceiverResampler)."""
-    d, heads, d_h, norm = v.hidden_size, p.resampler_n_heads, p.resampler_head_dim, layer_norm(v)
-    qk_norm = Norm(width=d_h, bias=True) if p.qk_layer_norms_perceiver else None
-    attn = sized(d, heads, d_h, qk_norm=qk_norm, source="cross")
-    layer = block(context_norm=norm, query_norm=norm, attn=attn, ffn_norm=norm, ffn=mlp(v, 4 * d, bias=False))
-    queries = Param(shape=(p.resampler_n_latents, d))
-    return block("projector", queries=queries, layers=stack("projector", Run(p.resampler_depth, layer)), norm=norm)
+    d_h = p.resampler_head_dim
+    attn = sized(v.hidden_size, p.resampler_n_heads, d_h, source="cross")
+    if p.qk_layer_norms_perceiver:
+        attn = attn.but(q_norm=Norm(width=d_h, bias=True), k_norm=Norm(width=d_h, bias=True))
+    layers = looking(v, attn, mlp(v, 4 * v.hidden_size, bias=False), depth=p.resampler_depth)
+    queries = Param(shape=(p.resampler_n_latents, v.hidden_size))
+    return block("projector", queries=queries, layers=layers, norm=layer_norm(v))
 
 
-@family("evolla", towers=("protein_encoder_config",))
+def looking(v: Config, attn: Component, ffn: Component, *, depth: int) -> Stack:
+    """Layers of queries that look at the tower's output and at themselves (Flamingo, 2204.14198, section 2.1)."""
+    norm = layer_norm(v)
+    layer = block(context_norm=norm, query_norm=norm, attn=attn, ffn_norm=norm, ffn=ffn)
+    return stack("projector", Run(depth, layer))
+
+
+@tower("saprot")
+def saprot(v: Config) -> Block:
+    """ESM's encoder over residues and the structure around them (SaProt; EvollaSaProtProteinEncoder)."""
+    d, kind = v.hidden_size, v.position_embedding_type
+    v.require(not v.add_cross_attention, "a protein encoder with cross attention cannot be counted")
+    width = equal_heads(v)
+    return block(
+        "vision",
+        embed_tokens=Embedding(rows=v.vocab_size, width=d),
+        positions=Embedding(rows=v.max_position_embeddings, width=d) if kind == "absolute" else None,
+        embed_norm=layer_norm(v) if v.emb_layer_norm_before else None,
+        rotary=Param(shape=((width + 1) // 2,), buffer=True),
+        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        norm=layer_norm(v),
+    )
+
+
+@family("evolla")
 def evolla(c: Config) -> Component:
-    """Llama with cross attention to a protein behind some of its layers (EvollaForProteinText2Text)."""
-    stated(c)
+    """An encoder of proteins, and Llama with cross attention to it behind some layers (EvollaForProteinText2Text)."""
+    if c.head not in ("seq2seq_lm", "none"):
+        raise unknown_head(c)
+    seen, v = tower_in(c, "protein_encoder_config")
+    d_v, queries = v.hidden_size, Param(shape=(c.resampler_num_latents, v.hidden_size))
+    looks = sized(d_v, c.resampler_heads, c.resampler_dim_head, source="cross")
+    projector = block(
+        "projector",
+        queries=queries,
+        layers=looking(v, looks, mlp(v, d_v * c.resampler_ff_mult, bias=False), depth=c.resampler_depth),
+        proj=Linear(d_in=d_v, d_out=c.hidden_size, bias=True),
+        norm=layer_norm(c),
+    )
+    return joined(adapted_llama(c), vision_tower=seen, projector=projector)
+
+
+def adapted_llama(c: Config) -> Block:
+    """Llama with an adapter that looks at the protein behind one layer in so many."""
     d, depth, gate = c.hidden_size, c.num_hidden_layers, Param(shape=(1,))
     cross = mha(c, source="cross", out_bias=c.aligner_enable_bias)
     cross = cross.but(source_tokens=c.resampler_num_latents, cache_note=MADE_AGAIN)

@@ -134,7 +134,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
             ),
         ),
     ),
-    ("ffn", (dense_only,)),
+    ("ffn", (dense_only, held_by(r"^EvollaFeedForward$"))),  # which a class of cross attention holds
     (
         "shared_experts",
         (
