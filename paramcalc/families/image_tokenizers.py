@@ -201,6 +201,31 @@ def emu3(c: Config) -> Component:
     return joined(own_language_model(c)[0], image_tokenizer=codes)
 
 
+# -- Apertus 1.5 -------------------------------------------------------------------------------------------------
+
+
+@tower("apertus1p5_vision_tokenizer")
+def apertus_tokenizer(v: Config) -> Block:
+    """An encoder, and codes that are compared by inner products (Apertus1p5VisionTokenizerModel)."""
+    sides = v.listed("attn_resolutions") or []
+    attends = [v.resolution // 2**i in sides for i in range(len(levels(v)))]
+    return block(
+        "vision",
+        encoder=image_encoder(v, attends),
+        quant_conv=conv(v.latent_channels, v.embed_dim, kernel=1),
+        codes=Linear(d_in=v.embed_dim, d_out=v.codebook_size),
+    )
+
+
+@family("apertus1p5", ties="above")
+def apertus1p5(c: Config) -> Component:
+    """Apertus over codes of images and sound, and what makes these (Apertus1p5ForConditionalGeneration)."""
+    if text_alone(c):
+        return section_alone(c, "vision_config", "audio_config")
+    (seen, _), (heard, _) = tower_in(c, "vision_config"), tower_in(c, "audio_config")
+    return joined(own_language_model(c)[0], image_tokenizer=seen, audio_tokenizer=heard)
+
+
 # -- Janus -------------------------------------------------------------------------------------------------------
 
 

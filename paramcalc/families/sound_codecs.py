@@ -80,17 +80,32 @@ def encodec(v: Config) -> Block:
 
 
 def books(v: Config, hop: int) -> Block:
-    """As many books of codes as the widest bandwidth has room for; of each the codes, their averages and counts."""
+    """As many books of codes as the widest bandwidth has room for."""
     rates = v.listed("target_bandwidths") or [1.5, 3.0, 6.0, 12.0, 24.0]
     rows, width = v.codebook_size, v.codebook_dim or v.hidden_size
     v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is no power of two")
     bits = int(rows).bit_length() - 1
     count = named("books", int(1000 * rates[-1] // (ceil(v.sampling_rate / hop) * bits)), origin="widest bandwidth")
+    return averaged_books(count, rows, width)
+
+
+def averaged_books(count: int, rows: int, width: int) -> Block:
+    """Books of codes, all buffers: of each the codes, their averages and counts, and whether it has begun."""
     return block(
         codes=Param(shape=(count, 2, rows, width), buffer=True),
         counts=Param(shape=(count, rows), buffer=True),
         started=Param(shape=(count,), buffer=True),
     )
+
+
+@tower("wavtokenizer_encoder")
+def wavtokenizer(v: Config) -> Block:
+    """EnCodec's encoder and one book of codes (WavTokenizer, 2408.16532; WavTokenizerEncoderModel)."""
+    width, ratios = v.codebook_dim, steps(v, [6, 5, 5, 4])
+    v.require(v.norm_type in ("weight_norm", "time_group_norm"), f"norm_type {v.norm_type!r} is not known")
+    v.require(width == v.hidden_size, f"codebook_dim ({width}) is not hidden_size ({v.hidden_size})")
+    encoder, _ = seanet(v, ratios, lstm(v.num_filters * 2 ** len(ratios), v.num_lstm_layers))
+    return block("other", encoder=encoder, book=averaged_books(1, v.codebook_size, width))
 
 
 # -- Mimi --------------------------------------------------------------------------------------------------------

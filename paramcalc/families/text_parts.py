@@ -11,7 +11,6 @@ SEES, HEARS = ("vision_config",), ("audio_config",)
 BOTH = (*SEES, *HEARS)
 
 
-@family("apertus1p5", towers=BOTH, ties="above")
 @family("inkling_mm_model", towers=BOTH, ties="above")
 @family("nemotron_h_omni", towers=BOTH, ties="section")
 def own_text_part(c: Config) -> Component:

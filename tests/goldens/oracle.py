@@ -283,8 +283,11 @@ LAYER_LISTS = (
 )
 """Names of module lists that are stacks of layers."""
 
-CONVOLUTIONAL = (
-    r"vqmodel|audio_encoder\.(encoder|decoder|quantizer)\.layers|_seanet\.|_quantizer\.|code2wav\.decoder|spk_encoder"
+CONVOLUTIONAL = "|".join(
+    (
+        *(r"vqmodel", r"(vision|audio)_tokenizer\.encoder", r"audio_encoder\.(encoder|decoder|quantizer)\.layers"),
+        *(r"_seanet\.", r"_quantizer\.", r"code2wav\.decoder", r"spk_encoder"),
+    )
 )
 """Networks whose lists are the levels of an image or a sound, or books of codes, not layers."""
 
