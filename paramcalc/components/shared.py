@@ -25,9 +25,9 @@ class Reused(Component):
 
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         for weight in self.part.weights("", claimed(outer, self.category)):
-            if weight.name.endswith(".bias"):
-                continue  # goes with its matrix
             path = weight.name.removesuffix(".weight")
+            if path.endswith(".bias") or (weight.category == "experts" and path.endswith(".up_proj")):
+                continue  # goes with its matrix; experts have one matrix for gate and up
             yield Tie(f"{prefix}{path}", f"{self.owner}.{path}", weight.category)
 
     def running(self) -> Component:

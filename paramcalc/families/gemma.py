@@ -112,7 +112,7 @@ def gemma4_text(c: Config) -> Block:
     plan = list(zip(words, gemma4_heads(c, words), borrows(c, words, shared), strict=True))
     layers = {kind: gemma4_layer(c, *kind) for kind in dict.fromkeys(plan)}
     before = per_layer_embedding(c) if c.hidden_size_per_layer_input else {}
-    runs = [Run(1, layers[kind], c.passes, 1) for kind in plan]
+    runs = [Run(1, layers[kind], passes(c), 1) for kind in plan]
     return causal_lm(c, runs, norm=rms(c), before=before)
 
 
@@ -139,7 +139,12 @@ def gemma4_layer(c: Config, word: str, heads: tuple[int, int], borrowed: bool) -
     items = norms_around(rms(c), attn, glu(c, 2 * c.intermediate_size if wide else None)).items
     beside = gemma4_experts(c) if c.enable_moe_block else None
     per_layer = per_layer_input(c) if c.hidden_size_per_layer_input else None
-    return block(**items, beside=beside, per_layer=per_layer, scalar=Param(shape=(c.passes,), buffer=True))
+    return block(**items, beside=beside, per_layer=per_layer, scalar=Param(shape=(passes(c),), buffer=True))
+
+
+def passes(c: Config) -> int:
+    """How often the layers are run: a second run whose biases are its own is a stack of its own."""
+    return 1 if c.attention_bias else c.passes  # type: ignore[no-any-return]  # fields are Any
 
 
 def gemma4_experts(c: Config) -> Block:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from paramcalc.components import Attention, Reused
@@ -195,7 +196,7 @@ def projections(widths: dict[str, int | None], d_out: int) -> Block | None:
 def diffusion_gemma(c: Config) -> Component:
     """Gemma 4 with experts, run as an encoder and once more to denoise a block (DiffusionGemmaForBlockDiffusion).
 
-    tie_word_embeddings ties all weights of the two runs, not the tables alone.
+    tie_word_embeddings ties all matrices and scales of the two runs, not the tables alone; biases stay apart.
     """
     alone = c.head == "encoder"
     head, passes = ("none", 1) if alone else (None, 2 if c.tie_word_embeddings else 1)
@@ -212,14 +213,32 @@ def denoising(text: Component, c: Config) -> Block:
     """The language model with a second way in: the tokens of a block, and the last guess at them."""
     parts, tied = dict(text.parts()), c.tie_word_embeddings
     table, norm, head = parts["embed_tokens"], parts["norm"], parts.pop("lm_head", None)
+    again: Component | None = parts["layers"].but(role="denoiser", causal=False)
+    if tied:
+        again = stack("denoiser", untied(parts["layers"])) if c.attention_bias else None
     return block(
         **parts,
         block_tokens=table.but(tied_to="embed_tokens" if tied else None),
         block_guess=block(norm=rms(c), ffn=glu(c)),
-        block_layers=None if tied else parts["layers"].but(role="denoiser", causal=False),
+        block_layers=again,
         block_norm=Reused(part=norm, owner="norm") if tied else norm,
         lm_head=head,
     ).but(inexact="a block is denoised in as many steps as a schedule takes; one is counted")
+
+
+def untied(layers: Component) -> Iterator[Component]:
+    """The layers once more with the matrices of the first time, but with biases and scaling buffers of their own."""
+    numbered = (layer for run in next(layers.stacks()).runs for layer in [run.layer] * int(run.repeat))
+    for number, layer in enumerate(numbered):
+        parts = dict(layer.parts())
+        scalar = parts.pop("scalar")
+        own = [weight for weight in layer.weights() if weight.kind == "bias"]
+        biases = {weight.name.split(".")[-2]: Param(shape=weight.shape, split=weight.split) for weight in own}
+        yield block(
+            again=Reused(part=block(**parts), owner=f"layers.{number}"),
+            biases=block("attention", **biases),
+            scalar=scalar,
+        )
 
 
 @family("gemma4_unified")
