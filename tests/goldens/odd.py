@@ -143,10 +143,11 @@ def sparse(fields: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
     """Only the keys that differ from the defaults."""
     changed: dict[str, Any] = {}
     for key, value in fields.items():
-        if isinstance(value, dict):
-            if inner := sparse(value, base[key]):
+        unstated = base.get(key)
+        if isinstance(value, dict) and isinstance(unstated, dict):
+            if inner := sparse(value, unstated):
                 changed[key] = inner
-        elif value != base[key]:
+        elif value != unstated:
             changed[key] = value
     return changed
 
