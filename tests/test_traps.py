@@ -45,6 +45,20 @@ def test_null_is_absent() -> None:
     assert count(LLAMA | {"head_dim": None, "mlp_bias": None}).parameters.total == llama_total()
 
 
+def test_null_in_a_section_is_what_its_own_class_makes_of_it() -> None:
+    """Voxtral completes text_config with a head_dim of 128; null there is Llama's d / h (VoxtralForConditionalGeneration)."""
+    audio = {"hidden_size": 32, "intermediate_size": 40, "num_attention_heads": 4, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": None, "head_dim": None}
+    text = {"model_type": "llama", "hidden_size": 48, "intermediate_size": 40, "num_hidden_layers": 3, "vocab_size": 50}
+    fields = {
+        "model_type": "voxtral",
+        "audio_config": {"model_type": "voxtral_encoder", **audio, "num_mel_bins": 9, "max_source_positions": 12},
+        "text_config": {**text, **heads},
+    }
+
+    assert paramcalc.count(paramcalc.load(fields)).parameters.total == 72_640
+
+
 def test_head_dim_need_not_be_width_by_heads() -> None:
     assert count(LLAMA | {"head_dim": 24}).parameters.total == llama_total(head_dim=24)
     odd = count(LLAMA | {"num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 10})  # 64 / 6 is no integer

@@ -28,16 +28,16 @@ def text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple[Compo
     """The language model of text_config and its width.
 
     The declared kind and sizes hold where there is no section; the sizes also for what a section omits where the class
-    `completes` it.
+    `completes` it; null says more than nothing there, where the language model has a rule for it.
     """
     if c.head not in ("seq2seq_lm", "token_classification", "none"):
         raise unknown_head(c)
     declared = c.declared("text_config")
     stated = c.section("text_config", Reading({})).raw("model_type") or declared.kind
     text = get(stated)
-    defaults = dict(text.reading.defaults)
+    defaults, said = dict(text.reading.defaults), c.section("text_config", text.reading)
     if completes or c.raw("text_config") is None:
-        defaults |= declared.defaults
+        defaults |= {key: value for key, value in declared.defaults.items() if defaults.get(key) or not said.says(key)}
     reading = text.reading._replace(defaults=defaults, fixed={**text.reading.fixed, "tie_word_embeddings": tied})
     section = c.section("text_config", reading, family=stated)
     return text.recipe(section), section.hidden_size

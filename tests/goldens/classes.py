@@ -22,18 +22,20 @@ INDEX = TARGET.with_name("index.json")
 
 
 def classes(model_type: str) -> list[str]:
-    """The model classes of a type: those of its own modelling module, and those that the auto classes map it to."""
+    """The model classes of a type: those of its own modelling module or of the one whose
+    config it borrows, and those that the auto classes map it to."""
     found: set[str] = set()
     for name, mapping in vars(modeling_auto).items():
         if name.endswith("_MAPPING_NAMES") and model_type in mapping:
             mapped = mapping[model_type]
             found |= set(mapped) if isinstance(mapped, (tuple, list)) else {mapped}
     package = configuration_auto.model_type_to_module_name(model_type)
-    module = f"transformers.models.{package}.modeling_{package}"
-    if importlib.util.find_spec(f"transformers.models.{package}") and importlib.util.find_spec(module):
-        for name, value in vars(importlib.import_module(module)).items():
-            if isinstance(value, type) and issubclass(value, PreTrainedModel) and value.__module__ == module:
-                found |= {name} if takes(value, model_type) else set()
+    borrowed = configuration_auto.CONFIG_MAPPING[model_type].__module__.replace("configuration_", "modeling_")
+    for module in (f"transformers.models.{package}.modeling_{package}", borrowed):
+        if importlib.util.find_spec(module.rpartition(".")[0]) and importlib.util.find_spec(module):
+            for name, value in vars(importlib.import_module(module)).items():
+                if isinstance(value, type) and issubclass(value, PreTrainedModel) and value.__module__ == module:
+                    found |= {name} if takes(value, model_type) else set()
     return sorted(name for name in found if not name.endswith(("PreTrainedModel", "Config")))
 
 
