@@ -46,7 +46,7 @@ def test_null_is_absent() -> None:
 
 
 def test_null_in_a_section_is_what_its_own_class_makes_of_it() -> None:
-    """Voxtral completes text_config with a head_dim of 128; null there is Llama's d / h (VoxtralForConditionalGeneration)."""
+    """Voxtral completes text_config with a head_dim of 128; null there is Llama's d / h."""
     audio = {"hidden_size": 32, "intermediate_size": 40, "num_attention_heads": 4, "num_hidden_layers": 2}
     heads = {"num_attention_heads": 4, "num_key_value_heads": None, "head_dim": None}
     text = {"model_type": "llama", "hidden_size": 48, "intermediate_size": 40, "num_hidden_layers": 3, "vocab_size": 50}
@@ -57,6 +57,16 @@ def test_null_in_a_section_is_what_its_own_class_makes_of_it() -> None:
     }
 
     assert paramcalc.count(paramcalc.load(fields)).parameters.total == 72_640
+
+
+@pytest.mark.parametrize(
+    ("model_type", "total"), [("granite_docling_text", 168_475_648), ("cosmos3_edge_text", 432_027_648)]
+)
+def test_null_is_a_number_of_key_heads_where_the_class_says_so(model_type: str, total: int) -> None:
+    """These default to fewer key/value heads than query heads; null is as many (transformers, three layers)."""
+    fields = {"model_type": model_type, "num_hidden_layers": 3, "num_key_value_heads": None}
+
+    assert paramcalc.count(paramcalc.load(fields)).parameters.total == total
 
 
 def test_head_dim_need_not_be_width_by_heads() -> None:

@@ -18,7 +18,7 @@ def head_dim(c: Config) -> int:
 
 
 def equal_heads(c: Config) -> int:
-    """Channels per head where the family always cuts the width into equal heads: d / h, rounded down where it may be."""
+    """Channels per head where the family always cuts the width into equal heads: d / h, perhaps rounded down."""
     d, h = c.hidden_size, c.num_attention_heads
     if d % h and h < d and getattr(c, "uneven_heads", False):
         return named("d_h", d // h, origin="d / h, rounded down")

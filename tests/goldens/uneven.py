@@ -2,9 +2,9 @@
 
     python tests/goldens/uneven.py [--check]
 
-The config of each family's odd-1 without its head_dim and with 3 or 7 heads of their own keys and values, where these do
-not divide the width, in the whole and in each section that has heads: the section, what is set there, and the total, where
-the class builds that.
+The config of each family's odd-1 without its head_dim and with 3 or 7 heads of their own keys and values, where these
+do not divide the width, in the whole and in each section that has heads: the section, what is set there, and the total,
+where the class builds that.
 """
 
 import copy
