@@ -90,7 +90,11 @@ def kosmos_2(c: Config) -> Component:
     ffn = mlp(text, text.ffn_dim).but(inner=Norm(width=text.ffn_dim, bias=True))
     attn = mha(text, inner=layer_norm(text) if second else None)
     segments = None if second else Embedding(rows=2, width=d)
-    layers = Run(text.num_hidden_layers, pre_norm(layer_norm(text), attn, ffn))
+    layer = pre_norm(norm := layer_norm(text), attn, ffn)
+    if second and text.add_cross_attention:
+        cross = mha(text, source="cross")
+        layer = block(input_norm=norm, attn=attn, cross_norm=norm, cross_attn=cross, post_norm=norm, ffn=ffn)
+    layers = Run(text.num_hidden_layers, layer)
     projector = block(
         "projector",
         proj=Linear(d_in=v.hidden_size, d_out=d, bias=True),
