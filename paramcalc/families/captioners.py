@@ -110,11 +110,14 @@ def kosmos_2(c: Config) -> Component:
 
 @family("blip", ties="either")
 def blip(c: Config) -> Component:
-    """A ViT, and BERT as a decoder that attends to it (BLIP, 2201.12086; BlipForConditionalGeneration)."""
-    if c.head not in ("seq2seq_lm", "none"):
+    """A ViT, and BERT as a decoder that attends to it (BLIP, 2201.12086; BlipForConditionalGeneration).
+
+    To answer, a second BERT reads the question; both are built alike.
+    """
+    if c.head not in ("seq2seq_lm", "question_answering", "none"):
         raise unknown_head(c)
     seen, v = tower_in(c, "vision_config")
-    text, whole = own_text(c), c.head == "seq2seq_lm"
+    text, whole = own_text(c), c.head != "none"
     cross = mha(text, source="cross", kv_width=v.hidden_size)
     plain = encoder_layer(text).items
     parts: dict[str, Component] = {}
@@ -125,7 +128,11 @@ def blip(c: Config) -> Component:
     pooler = Linear(d_in=text.hidden_size, d_out=text.hidden_size, bias=True, category="head", per="sequence")
     head = {"lm_head": masked_lm_head(text, text.hidden_size)} if whole else {"pooler": pooler}
     layers = stack("encoder", Run(text.num_hidden_layers, block(**parts)), causal=whole)
-    language = block(**embeddings(text, text.hidden_size, types=False), layers=layers, **head)
+    tables = embeddings(text, text.hidden_size, types=False)
+    question = None
+    if c.head == "question_answering":
+        question, layers = block(**tables, layers=layers.but(causal=False)), layers.but(role="decoder")
+    language = block(question=question, **tables, layers=layers, **head)
     compared = block(
         "projector",
         visual_proj=Linear(d_in=v.hidden_size, d_out=c.projection_dim),

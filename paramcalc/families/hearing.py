@@ -131,7 +131,6 @@ def fun_asr_nano(c: Config) -> Component:
 @family("nemo_speechlm")
 def nemo_speechlm(c: Config) -> Component:
     """Nemotron-H that hears: it is counted, the tower is not (Nemotron3_5TranscribeForConditionalGeneration)."""
-    c.require(c.says("text_config"), "text_config is missing", "it holds the language model")
     only_text(c, "audio_config", "word_timestamp_config")
     return text_model(c, tied=False)[0]
 
