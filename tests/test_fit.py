@@ -212,11 +212,14 @@ def test_the_cache_of_the_checkpoint_is_named() -> None:
     assert paramcalc.fit(model, gpu="h100", context=8192).kv_cache_dtype == "float8_e4m3fn"
 
 
-def test_a_gguf_file_on_several_devices_is_not_guessed(run: Run) -> None:
-    code, out, _ = run("fit", "llama3-70b", "--gpu", "24GiB", "--dtype", "q4_k_m")
+def test_layers_of_a_gguf_file_are_dealt_out_to_devices(run: Run) -> None:
+    found = verdict("llama3-70b", dtype="q4_k_m")
+    fewest = found.fewest_devices
 
-    assert code == 1
-    assert "fewest devices   not known  of GGUF files, which llama.cpp deals out layer by layer" in out.splitlines()
+    assert fewest is not None
+    assert (fewest.devices, fewest.tensor_parallel, fewest.pipeline_parallel) == (4, 1, 4)
+    assert verdict("llama3-70b", dtype="q4_k_m", pipeline_parallel=4).used_bytes == fewest.used_bytes
+    assert run("fit", "llama3-70b", "--gpu", "24GiB", "--dtype", "q4_k_m", "--pp", "4")[0] == 0
     assert run("fit", "llama3-8b", "--gpu", "24GiB", "--dtype", "q4_k_m", "--tp", "2")[0] == 2
 
 

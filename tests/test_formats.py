@@ -236,8 +236,8 @@ def test_gguf_of_llama31_8b() -> None:
     assert memory("llama3.1-8b", dtype="GGUF-Q4_K_M").weights == weights
 
 
-def test_gguf_files_are_whole() -> None:
-    with pytest.raises(paramcalc.ParamcalcError, match="what each device holds"):
+def test_matrices_of_gguf_files_are_not_divided() -> None:
+    with pytest.raises(paramcalc.ParamcalcError, match="are not divided"):
         memory("llama3.1-8b", dtype="q4_k_m", tensor_parallel=2)
     with pytest.raises(paramcalc.ParamcalcError, match="--dtype-of"):
         memory("llama3.1-8b", dtype="q4_k_m", dtype_of=(("norm", "fp32"),))

@@ -285,3 +285,55 @@ def test_a_gate_on_the_heads_is_divided_as_they_are() -> None:
     found = held("qwen3-next-80b-a3b", tensor_parallel=2).sharding["replicated"]
 
     assert found.bytes == 2 * (48 * (2 * 2048 + 512 * 2048 + 2048) + 36 * 128 + 12 * 2 * 256 + 2048)
+
+
+# -- GGUF files ------------------------------------------------------------------------------------------------------
+
+
+def stage_weights(name: str, dtype: str, stages: int) -> list[int]:
+    report = paramcalc.memory(paramcalc.load(name), context=1, dtype=dtype, pipeline_parallel=stages)
+    return [stage.weights_bytes for stage in report.per_device.stages]
+
+
+def test_layers_of_a_gguf_file_are_dealt_out() -> None:
+    """Llama-3.1-8B in Q8_0, 34 bytes for 32 values: layers of 218,103,808, tables of 525,336,576, norms in F32."""
+    layers = 8 * (218_103_808 * 34 // 32 + 2 * 4096 * 4)
+    table, norm, frequencies = 525_336_576 * 34 // 32, 4096 * 4, 64 * 4
+
+    assert stage_weights("llama3.1-8b", "q8_0", 4) == [
+        table + layers + frequencies,
+        layers + frequencies,
+        layers + frequencies,
+        layers + norm + table + frequencies,
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["q4_k_m", "q3_k_l", "iq4_xs", "gguf-f16"])
+def test_types_of_a_gguf_file_are_those_of_the_whole(dtype: str) -> None:
+    """Which layers have more bits is a matter of all of them: stages hold the file, and each 64 frequencies."""
+    whole = paramcalc.memory(paramcalc.load("llama3.1-8b"), context=1, dtype=dtype)
+
+    assert whole.per_device.weights.bytes == whole.weights.bytes
+    for stages in (2, 3, 8):
+        assert sum(stage_weights("llama3.1-8b", dtype, stages)) == whole.weights.bytes + (stages - 1) * 256
+
+
+def test_a_tied_table_of_a_gguf_file_is_held_twice() -> None:
+    """Llama-3.2-1B: 128,256 x 2,048 values in Q6_K, 210 bytes for 256."""
+    whole = paramcalc.memory(paramcalc.load("llama3.2-1b"), context=1, dtype="q4_k_m").weights.bytes
+
+    assert sum(stage_weights("llama3.2-1b", "q4_k_m", 2)) == whole + 128_256 * 2048 * 210 // 256 + 32 * 4
+
+
+def test_modules_for_multi_token_prediction_are_in_the_last_stage_of_a_gguf_file() -> None:
+    fields = dict(model_type="glm4_moe", num_hidden_layers=8, num_nextn_predict_layers=1, torch_dtype="bfloat16")
+    found = [
+        paramcalc.memory(
+            paramcalc.load(fields | {"num_nextn_predict_layers": n}), context=1, dtype="q8_0", pipeline_parallel=2
+        )
+        for n in (0, 1)
+    ]
+    without, with_one = ([stage.weights_bytes for stage in one.per_device.stages] for one in found)
+
+    assert with_one[0] == without[0]
+    assert with_one[1] - without[1] == found[1].weights.bytes - found[0].weights.bytes > 0

@@ -71,7 +71,7 @@ class FitReport(Answer):
     )
     largest_batch: int | None = Field(description="sequences at this context; 0: not even one")
     stated_positions: int | None = Field(description="tokens that the config says its model is made for")
-    fewest_devices: FewestDevices | None = Field(description="null: none of those tried, or not known of GGUF files")
+    fewest_devices: FewestDevices | None = Field(description="null: none of those tried")
     best_format: BestFormat | None = Field(
         description="the checkpoint's own where that is quantised, or of a ladder from bfloat16 to four bits"
     )

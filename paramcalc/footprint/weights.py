@@ -14,7 +14,8 @@ from paramcalc.footprint.formats import ALL, EXPERTS, LAYERS, Format, plain
 from paramcalc.footprint.formats_integers import exl2
 from paramcalc.footprint.formats_known import format_named
 from paramcalc.footprint.fp8_scales import as_published
-from paramcalc.footprint.gguf import GgufFile, gguf, is_gguf
+from paramcalc.footprint.gguf import GgufFile, gguf, is_gguf, stage_of
+from paramcalc.footprint.gguf import Stored as InFile
 from paramcalc.footprint.linears import as_converted
 from paramcalc.footprint.quantization import Placed, Rule, Scheme, place, scheme, unmatched
 from paramcalc.model import Model
@@ -48,7 +49,8 @@ def stored(model: Model, assumed: Assumptions, *, whole: Model | None = None) ->
     That `dtype_of` names others is no matter.
     """
     if assumed.dtype is not None and is_gguf(assumed.dtype):
-        return iter(_of_file(_gguf(model, assumed)))
+        file = _gguf(whole or model, assumed).stored
+        return iter(_of_file(file if whole in (None, model) else stage_of(whole, model, assumed.dtype)))
     return iter(_stored_so(model, assumed, whole or model)[0])
 
 
@@ -60,7 +62,9 @@ def plan(model: Model, assumed: Assumptions) -> Plan:
     if assumed.dtype is not None and is_gguf(assumed.dtype):
         file = _gguf(model, assumed)
         doubts = (f"{file.ftype}: bytes are an estimate: {doubt}" for doubt in file.doubts)
-        return Plan(_of_file(file), tuple(f"{model.family}: {text}" for text in (*doubts, *file.notes)), not file.exact)
+        return Plan(
+            _of_file(file.stored), tuple(f"{model.family}: {text}" for text in (*doubts, *file.notes)), not file.exact
+        )
     found, chosen, own, unused = _stored_so(model, assumed, model)
     said = [*chosen.doubts, *_missed(model, [rule for rule in unused if rule in own])]
     said += _of_mtp(model, found) if assumed.include_mtp else ()
@@ -84,18 +88,19 @@ def _gguf(model: Model, assumed: Assumptions) -> GgufFile:
         raise ParamcalcError(
             f"--dtype-of does not go with {assumed.dtype}", "llama-quantize chooses each tensor's type"
         )
-    if max(assumed.tensor_parallel, assumed.pipeline_parallel, assumed.expert_parallel) > 1:
+    if max(assumed.tensor_parallel, assumed.expert_parallel) > 1:
         raise ParamcalcError(
-            f"{assumed.dtype}: what each device holds of a GGUF file is not known",
-            "leave out the parallelism for the whole; llama.cpp gives each device some of the layers",
+            f"{assumed.dtype}: matrices of a GGUF file are not divided: llama.cpp's --split-mode row does so its own "
+            "way, and keeps all caches on one device",
+            "--pipeline-parallel-size 2 gives each device some of the layers, as llama.cpp does",
         )
     return gguf(model, str(assumed.dtype))
 
 
-def _of_file(file: GgufFile) -> tuple[Stored, ...]:
-    """What is in a GGUF file, held whole by one device."""
-    held = (Weight(one.format, (one.parameters,), one.category, copies=one.tensors) for one in file.stored)
-    return tuple(Stored(*one, weight) for one, weight in zip(file.stored, held, strict=True))
+def _of_file(file: Sequence[InFile]) -> tuple[Stored, ...]:
+    """What is in a GGUF file or in a stage's part of it, held whole by one device."""
+    held = (Weight(one.format, (one.parameters,), one.category, copies=one.tensors) for one in file)
+    return tuple(Stored(*one, weight) for one, weight in zip(file, held, strict=True))
 
 
 def _stored_so(

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.footprint.fit_report import FitReport
-from paramcalc.footprint.gguf import is_gguf
 from paramcalc.render.memory import asked, parts_table, told
 from paramcalc.render.table import WIDE, Column, fitted, heading
 from paramcalc.render.text import Row, filled
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from paramcalc.footprint.fit_report import Change
 
-WHOLE = ("not known", "of GGUF files, which llama.cpp deals out layer by layer")
 OPTIONS = {
     "context": "--context",
     "batch": "--batch",
@@ -110,9 +108,8 @@ def most_table(report: FitReport, room: int) -> Table:
 
 def _most(report: FitReport) -> Iterator[tuple[str, str, str]]:
     fewest, best = report.fewest_devices, report.best_format
-    a = report.assumptions
     if fewest is None:
-        yield "fewest devices", *(WHOLE if is_gguf(a.dtype or "") else ("none", "of those tried, up to 128"))
+        yield "fewest devices", "none", "of those tried, up to 128"
     else:
         sizes = {"tp": fewest.tensor_parallel, "pp": fewest.pipeline_parallel, "ep": fewest.expert_parallel}
         how = "".join(f"{name} {size}, " for name, size in sizes.items() if size > 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.footprint.gguf.sizes import GgufFile, Stored, gguf
+from paramcalc.footprint.gguf.sizes import GgufFile, Stored, gguf, stage_of
 from paramcalc.footprint.gguf.types import is_gguf
 
-__all__ = ["GgufFile", "Stored", "gguf", "is_gguf"]
+__all__ = ["GgufFile", "Stored", "gguf", "is_gguf", "stage_of"]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.gguf.architectures import ARCHITECTURES, LLAMA, Architecture
 from paramcalc.footprint.gguf.doubts import AS_EXPERTS_ARE, doubts, mxfp4_experts, needs_imatrix, notes
 from paramcalc.footprint.gguf.mixture import File, Place, Role, chosen
 from paramcalc.footprint.gguf.names import AS_CONVERTED, F32_CONVERTED
-from paramcalc.footprint.gguf.tensors import Contents, Tensor, contents
+from paramcalc.footprint.gguf.tensors import OUTSIDE, Contents, Tensor, contents, layers_of, outside, text_part
 from paramcalc.footprint.gguf.types import FLOATS, TYPES, ftype
 from paramcalc.model import Model
 from paramcalc.spec import CATEGORIES, Category
@@ -59,28 +60,66 @@ def gguf(model: Model, name: str, *, imatrix: bool = False) -> GgufFile:
     return file
 
 
-def _file(model: Model, kind: str, *, imatrix: bool) -> GgufFile:
+def stage_of(whole: Model, stage: Model, name: str) -> tuple[Stored, ...]:
+    """What a pipeline stage of the `whole` holds of its file: the types are those of the whole, as one file has them.
+
+    llama.cpp deals out layers so (--split-mode layer). What stands in no layer is where the stage's tree has it;
+    factors of rotary positions are in every stage.
+    """
+    found, types, _ = _decided(whole, ftype(name), imatrix=False)
+    arch, (tree, _) = architecture(whole), text_part(stage.tree)
+    here, everywhere = {t.name for t in outside(tree, arch)}, {t.name for t in outside(text_part(whole.tree)[0], arch)}
+    first = min((int(stack.first) for stack in tree.stacks()), default=0)
+    end = first + sum(1 for _ in layers_of(tree))
+    last = found.layers if end == found.layers - found.predicting else end  # modules that predict more come after all
+
+    def held(tensor: Tensor) -> bool:
+        if tensor.layer == OUTSIDE:
+            return tensor.name in here or tensor.name not in everywhere
+        return first <= tensor.layer < last
+
+    measures = map(measured, found.tensors)
+    return summed(pair for tensor, *pair in zip(found.tensors, types, measures, strict=True) if held(tensor))
+
+
+def _decided(model: Model, kind: str, *, imatrix: bool) -> tuple[Contents, list[str], list[str]]:
+    """The tensors, their types, and what is to be said."""
     (found,) = model.remembered("gguf", lambda: [contents(model, architecture(model))])
     types = types_of(model, found, kind, imatrix=imatrix)
     said = [*notes(model, found, kind)]
     if needs_imatrix(found, kind, types):
         said.insert(0, f"llama-quantize needs an importance matrix (--imatrix) for {kind}")
         types = types_of(model, found, kind, imatrix=True)
-    sums: dict[tuple[str, Category], list[int]] = defaultdict(lambda: [0, 0, 0])
-    padded = 0
-    alike = Counter(zip(types, model.remembered("gguf measures", lambda: map(measured, found.tensors)), strict=True))
-    for (type_name, (category, parameters, row, rows)), count in alike.items():
-        size = rows * TYPES[type_name].bytes(row)
-        padded += count * -(-size // ALIGNMENT) * ALIGNMENT
-        for i, term in enumerate((1, parameters, size)):
-            sums[type_name, category][i] += count * term
-    order = sorted(sums, key=lambda key: ([*TYPES].index(key[0]), CATEGORIES.index(key[1])))
-    stored = tuple(Stored(*key, *sums[key]) for key in order)
+    return found, types, said
+
+
+def _file(model: Model, kind: str, *, imatrix: bool) -> GgufFile:
+    found, types, said = _decided(model, kind, imatrix=imatrix)
+    measures = model.remembered("gguf measures", lambda: map(measured, found.tensors))
+    alike = Counter(zip(types, measures, strict=True))
+    padded = sum(
+        count * -(-rows * TYPES[name].bytes(row) // ALIGNMENT) * ALIGNMENT
+        for (name, (_, _, row, rows)), count in alike.items()
+    )
     why = model.remembered("gguf doubts", lambda: doubts(model, found))
-    return GgufFile(kind, stored, why, tuple(said), padded)
+    return GgufFile(kind, summed(alike.elements()), why, tuple(said), padded)
 
 
-def measured(tensor: Tensor) -> tuple[Category, int, int, int]:
+Measure = tuple[Category, int, int, int]
+
+
+def summed(tensors: Iterable[Sequence[Any]]) -> tuple[Stored, ...]:
+    """Tensors, each a type and a measure; equal ones together, in the order of types and categories."""
+    alike = Counter(map(tuple, tensors))
+    order = sorted(alike, key=lambda key: ([*TYPES].index(key[0]), CATEGORIES.index(key[1][0])))
+    return tuple(
+        Stored(name, category, alike[key], alike[key] * parameters, alike[key] * rows * TYPES[name].bytes(row))
+        for key in order
+        for name, (category, parameters, row, rows) in [key]
+    )
+
+
+def measured(tensor: Tensor) -> Measure:
     """What its share of the file depends on beside its type: (category, parameters, elements of a row, rows)."""
     return tensor.category, tensor.parameters, tensor.ne[0], tensor.rows
 
