@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import paramcalc
+from paramcalc.footprint.formats_known import format_named
 from paramcalc.footprint.report import MemoryReport
 from tests.conftest import ROOT
 
@@ -82,3 +83,42 @@ def test_marlin_keeps_neither_index_nor_zero_points(config: dict[str, Any]) -> N
     shares = paramcalc.memory(paramcalc.load(fields | {"quantization_config": config}), context=1).weights.by_format
 
     assert shares["marlin-int4-g128"].bytes == 2 * (589_824 // 2 + 2 * (2 * 1_792 + 4 * 256))
+
+
+def test_what_comes_out_of_the_projections_says_how_quark_keeps_a_cache() -> None:
+    assert report("llama quark fp8-kv").kv_cache.dtype == "float8_e4m3fn"
+    assert report("llama quark fp8").kv_cache.dtype == "bfloat16"
+
+
+def other(quantization: dict[str, Any]) -> MemoryReport:
+    fields = FILES["llama nf4"]["config"] | {"quantization_config": quantization}
+    return paramcalc.memory(paramcalc.load(fields), context=1)
+
+
+def test_scales_of_quark_depend_on_its_version() -> None:
+    """Fields of the config that Quark 0.13 does not leave out; exponents are a byte in any version."""
+    fp8, fp4 = dict(dtype="fp8_e4m3", qscheme="per_tensor"), dict(dtype="fp4", qscheme="per_group", group_size=32)
+
+    assert other(dict(quant_method="quark", global_quant_config=dict(weight=fp8))).weights.estimate
+    assert not other(dict(quant_method="quark", global_quant_config=dict(weight=fp4))).weights.estimate
+    with pytest.raises(paramcalc.ParamcalcError, match="fp4 per_group with groups of 16 is not known"):
+        other(dict(quant_method="quark", global_quant_config=dict(weight=fp4 | {"group_size": 16})))
+
+
+def test_three_bits_of_hqq_are_packed_ten_groups_at_a_time() -> None:
+    """hqq 0.2.8: a matrix of 128 x 256 in groups of 64, 512 of them: W_q of 52 x 64 int32."""
+    assert format_named("hqq-int3-g64").value_bytes((128, 256)) == 52 * 64 * 4
+
+
+@pytest.mark.parametrize(("nested", "estimate"), [(None, False), (dict(nbits=8, group_size=128), True)])
+def test_scales_of_hqq_that_are_quantised_are_an_estimate(nested: dict[str, int] | None, estimate: bool) -> None:
+    stated = dict(weight_quant_params=dict(nbits=4, group_size=64), scale_quant_params=nested)
+
+    assert other(dict(quant_method="hqq", quant_config=stated)).weights.estimate is estimate
+
+
+@pytest.mark.parametrize("name", ["NVFP4", "nvfp4", "MXFP8", "mxfp8"])
+def test_algorithms_of_modelopt_in_any_case(name: str) -> None:
+    shares = other(dict(quant_method="modelopt", quant_algo=name, ignore=["lm_head"])).weights.by_format
+
+    assert name.lower() in shares

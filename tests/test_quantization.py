@@ -290,6 +290,11 @@ def nf4(skipped: list[str] | str) -> dict[str, Any]:
         (["lm_head", r".*mlp\.(up|down)_proj"], 4 * (LAYER - 2 * 128 * 64)),
         (["lm_head", r"model\.layers\.[0-1]\..*"], 2 * LAYER),
         (["lm_head", "qkv_proj"], 4 * (LAYER - 64 * 64 - 2 * 32 * 64)),  # fused: each of its parts
+        (["lm_head", "*qkv_proj"], 4 * (LAYER - 64 * 64 - 2 * 32 * 64)),
+        (["lm_head", "*v_proj"], 4 * (LAYER - 32 * 64)),  # not for what ends so because it is fused
+        (["lm_head", r".*\.[kv]_proj$"], 4 * (LAYER - 2 * 32 * 64)),
+        (["lm_head", ".*up_proj"], 4 * (LAYER - 128 * 64)),
+        (["lm_head", "*gate_up_proj"], 4 * (LAYER - 2 * 128 * 64)),
     ],
 )
 def test_modules_that_are_left_out(skipped: list[str] | str, left: int) -> None:

@@ -149,18 +149,18 @@ def modelopt(stated: Stated) -> Scheme:
     rules = [Rule(str(text)) for text in left]
     doubts: list[str] = []
     usual = None
-    if algorithm == "MIXED_PRECISION":
+    if str(algorithm).upper() == "MIXED_PRECISION":
         layers = inner.get("quantized_layers") or {}
         rules += list(_mixed(layers.items(), doubts))
     elif algorithm is not None:
-        usual = _algorithm(str(algorithm), size, doubts)
+        usual = _algorithm(str(algorithm).upper(), size, doubts)
     cache = CACHES.get(str(inner.get("kv_cache_quant_algo"))) or _cache_dtype(stated.get("kv_cache_scheme"))
     return Scheme("modelopt", usual, TOWERS, tuple(rules), tuple(dict.fromkeys(doubts)), cache)
 
 
 def _mixed(layers: Iterable[tuple[str, Stated]], doubts: list[str]) -> Iterator[Rule]:
     for name, own in layers:
-        yield Rule(name, _algorithm(str(own.get("quant_algo")), own.get("group_size"), doubts), exact=True)
+        yield Rule(name, _algorithm(str(own.get("quant_algo")).upper(), own.get("group_size"), doubts), exact=True)
 
 
 def _algorithm(name: str, size: Any, doubts: list[str]) -> Format | None:

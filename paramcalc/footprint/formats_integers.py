@@ -111,7 +111,7 @@ def hqq(bits: int = 4, size: int = 64) -> Format:
     """HQQ: W_q packed in bytes, 3 bits ten to an int32; 16-bit scale and zero for each group."""
     return Format(
         f"hqq-int{bits}-g{size}",
-        Dtype("int3", 10, 4) if bits == 3 else packed(bits),
+        Dtype("int3", 10 * size, 4 * size) if bits == 3 else packed(bits),  # ten groups side by side
         (Extra("scale", "block", 16, size), Extra("zero", "block", 16, size)),
         summary=f"{bits} bits; 16-bit scale and zero for each {size} values",
         source="hqq: core/quantize.py",

@@ -70,6 +70,17 @@ SPOKEN = {
     "correction": "e_score_correction_bias correction_bias gate",
 }
 WORDS = {part: tuple(words.split()) for part, words in SPOKEN.items()}
+# Words for modules in which several matrices are one, and what a wildcard or an expression must have in it to mean
+# them: `*v_proj` is not meant for `qkv_proj`, nor `*up_proj` for `gate_up_proj`.
+FUSED = {word: word for word in QKV.split()} | {
+    "qkv_proj": "qkv",
+    "gate_up_proj": "gate_up",
+    "in_proj_ba": "in_proj_ba",
+    "in_proj_qkv": "qkv",
+    "in_proj_qkvz": "qkvz",
+    "fused_qkv_a_proj": "fused",
+    "fused_qkv_a_proj_with_mqa": "fused",
+}
 # Two parts of a path that are one module.
 JOINED = {
     ("router", "gate"): ("gate", "router", "wg", "gate_linear"),
@@ -144,7 +155,7 @@ def pattern(text: str, *, exact: bool) -> tuple[Pattern, tuple[int, ...]]:
     wildcard; all else is the name of a module, or where not `exact` a part of one.
     """
     stated = text.removeprefix("re:")
-    if text.startswith("re:") or set(stated) & set("\\^$|()[]+"):
+    if text.startswith(("re:", ".*")) or set(stated) & set("\\^$|()[]+"):
         return Pattern((), _compiled(stated), exact, _tells_layers_apart(stated)), ()
     parts, numbers = [], []
     for part in stated.split("."):
@@ -180,8 +191,15 @@ def matches(one: Pattern, names: Names) -> bool:
 
 def regex_matches(regex: re.Pattern[str], names: Names, layer: int) -> bool:
     """Whether a regular expression fits a name that the module may have in one layer."""
+    *around, words = names.parts
+    names = names._replace(parts=(*around, meant(words, regex.pattern)))
     prefixes = ("",) if regex.pattern.startswith(".*") and "model" not in regex.pattern else PREFIXES
     return any(regex.match(prefix + name) for name in modules(names, layer) for prefix in prefixes)
+
+
+def meant(words: tuple[str, ...], text: str) -> tuple[str, ...]:
+    """The words that a wildcard or an expression may be about."""
+    return tuple(word for word in words if word not in FUSED or FUSED[word] in text)
 
 
 def _variants(parts: tuple[tuple[str, ...], ...]) -> Iterator[tuple[tuple[str, ...], ...]]:
@@ -213,7 +231,7 @@ def _begins(wanted: tuple[str, ...], parts: tuple[tuple[str, ...], ...]) -> bool
 
 
 def _word_fits(wanted: str, words: tuple[str, ...]) -> bool:
-    return wanted in words or ("*" in wanted and any(fnmatchcase(word, wanted) for word in words))
+    return wanted in words or ("*" in wanted and any(fnmatchcase(word, wanted) for word in meant(words, wanted)))
 
 
 def about_towers(text: str) -> bool:

@@ -12,6 +12,7 @@ from paramcalc.footprint.formats import EXPERTS, LAYERS, MLX, Format
 from paramcalc.footprint.quantization import Rule, Scheme
 from paramcalc.footprint.quantization_fields import LINEARS, Stated, left_out, unknown, whole
 from paramcalc.footprint.quantization_packed import auto_round, awq, gptq
+from paramcalc.footprint.quantization_quark import quark
 
 
 def read(stated: Stated) -> Scheme:
@@ -77,9 +78,16 @@ def hqq(stated: Stated) -> Scheme:
 
     skipped = left_out(stated)
     if "weight_quant_params" in config or "nbits" in config:
-        return Scheme("hqq", layer(config), LINEARS, skipped)
-    rules = [Rule(name, layer(own)) for name, own in config.items() if isinstance(own, Mapping)]
-    return Scheme("hqq", None, LINEARS, (*skipped, *rules))
+        named: dict[str, Stated] = {}
+        usual, parts = layer(config), [config]
+    else:
+        named = {name: own for name, own in config.items() if isinstance(own, Mapping)}
+        usual, parts = None, [*named.values()]
+    nested = any(own.get(key) for own in parts for key in ("scale_quant_params", "zero_quant_params"))
+    doubts = (
+        ("hqq: scales and zeros that are quantised themselves are counted in 16 bits; an estimate",) if nested else ()
+    )
+    return Scheme("hqq", usual, LINEARS, (*skipped, *(Rule(name, layer(own)) for name, own in named.items())), doubts)
 
 
 def quanto(stated: Stated) -> Scheme:
@@ -173,30 +181,6 @@ def metal(stated: Stated) -> Scheme:
     """Metal's kernels: MLX's layout, for linear layers."""
     form = integers.mlx(int(stated.get("bits", 4)), int(stated.get("group_size", 64)))
     return Scheme("metal", form, LINEARS, left_out(stated))
-
-
-def quark(stated: Stated) -> Scheme:
-    """AMD's Quark: dtype and qscheme of the weights, the same for all layers or others for some."""
-
-    def layer(config: Stated) -> Format | None:
-        weight = config.get("weight")
-        if not weight:
-            return None
-        kind, size = str(weight.get("dtype")), whole(weight.get("group_size"))
-        scale = str(weight.get("qscheme", "per_tensor"))
-        static = bool(config.get("input_tensors")) and not config["input_tensors"].get("is_dynamic")
-        if kind == "fp8_e4m3":
-            return floats.fp8_tensor(static=static) if scale == "per_tensor" else floats.fp8_channel(bits=32)
-        if kind == "fp4":
-            return floats.MXFP4
-        return integers.awq(int(kind.removeprefix("u").removeprefix("int")), size)
-
-    usual = layer(stated.get("global_quant_config") or {})
-    others = (stated.get("layer_quant_config") or {}).items()
-    rules = tuple(Rule(str(name), layer(config)) for name, config in others)
-    told = usual is None or usual.name.startswith(("fp8", "mxfp4"))
-    doubts = () if told or usual is None else (f"quark: the layout of {usual.name} is not known to the byte",)
-    return Scheme("quark", usual, LINEARS, (*left_out(stated), *rules), doubts)
 
 
 def _all(reader: Callable[[Stated], Scheme], names: Iterable[str]) -> dict[str, Callable[[Stated], Scheme]]:

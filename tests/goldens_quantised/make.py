@@ -2,8 +2,8 @@
 
     python tests/goldens_quantised/make.py
 
-Needs torch, transformers, bitsandbytes, torchao, compressed-tensors and auto-round (CPU is enough, no network), and
-never imports paramcalc. What wants a GPU or calibration data is left out.
+Needs torch, transformers, bitsandbytes, torchao, compressed-tensors, auto-round and amd-quark (CPU is enough, no
+network), and never imports paramcalc. What wants a GPU or calibration data is left out.
 """
 
 import json
@@ -19,6 +19,7 @@ from typing import Any
 os.environ["HF_HUB_OFFLINE"] = "1"
 warnings.filterwarnings("ignore")
 
+import quark.torch as quark  # noqa: E402
 import torch  # noqa: E402
 from auto_round import AutoRound  # noqa: E402
 from compressed_tensors.compressors import ModelCompressor  # noqa: E402
@@ -30,6 +31,7 @@ from compressed_tensors.quantization import (  # noqa: E402
     preset_name_to_scheme,
 )
 from compressed_tensors.quantization.quant_scheme import PRESET_SCHEMES  # noqa: E402
+from quark.torch.quantization.config import config as quark_config  # noqa: E402
 from safetensors.torch import save_file  # noqa: E402
 from tokenizers import Tokenizer, models  # noqa: E402
 from torchao.quantization import (  # noqa: E402
@@ -47,7 +49,7 @@ from transformers import (  # noqa: E402
 )
 
 HERE = Path(__file__).resolve().parent
-TOOLS = ("transformers", "torch", "bitsandbytes", "torchao", "compressed-tensors", "auto-round")
+TOOLS = ("transformers", "torch", "bitsandbytes", "torchao", "compressed-tensors", "auto-round", "amd-quark")
 SIZES = dict(
     vocab_size=512,
     hidden_size=256,
@@ -134,6 +136,46 @@ def compressed(groups: dict[str, QuantizationScheme], *left: str) -> Case:
     return make
 
 
+def quarked(weight: Any, inputs: Any = None, outputs: Any = None) -> Case:
+    """AMD's Quark; `outputs` of the projections of keys and values are what a cache holds."""
+
+    def make(folder: str) -> None:
+        model = AutoModelForCausalLM.from_pretrained(saved("llama"), dtype=torch.bfloat16)
+        layer = quark_config.QLayerConfig(weight=weight, input_tensors=inputs)
+        cached = quark_config.QLayerConfig(weight=weight, input_tensors=inputs, output_tensors=outputs)
+        named = {name: cached for name in ("*k_proj", "*v_proj") if outputs is not None}
+        config = quark_config.QConfig(
+            global_quant_config=layer, layer_quant_config=named, kv_cache_quant_config=named, exclude=["lm_head"]
+        )
+        tool = quark.ModelQuantizer(config)
+        with torch.no_grad():
+            model = tool.freeze(tool.quantize_model(model, [torch.arange(16)[None]]))
+            quark.export_safetensors(model, folder)
+
+    return make
+
+
+def spec(name: str, **fields: Any) -> Any:
+    """How Quark quantises a tensor."""
+    return getattr(quark_config, name)(is_dynamic=False, **fields).to_quantization_spec()
+
+
+def quark_cases() -> dict[str, Case]:
+    """Its kinds of weights."""
+    fp8 = spec("FP8E4M3PerTensorSpec", observer_method="min_max")
+    integers = dict(symmetric=True, scale_type="float", round_method="half_even")
+    return {
+        "quark fp8": quarked(fp8, fp8),
+        "quark fp8-kv": quarked(fp8, fp8, fp8),
+        "quark fp8-channel": quarked(spec("FP8E4M3PerChannelSpec", ch_axis=0)),
+        "quark mxfp4": quarked(spec("OCP_MXFP4Spec", ch_axis=-1)),
+        "quark mxfp6": quarked(spec("OCP_MXFP6E3M2Spec", ch_axis=-1)),
+        "quark uint4": quarked(spec("Uint4PerGroupSpec", ch_axis=-1, group_size=128)),
+        "quark int8": quarked(spec("Int8PerTensorSpec", observer_method="min_max", **integers)),
+        "quark int8-channel": quarked(spec("Int8PerChannelSpec", ch_axis=0, **integers)),
+    }
+
+
 def group(weights: dict[str, Any], inputs: dict[str, Any] | None = None, *targets: str) -> QuantizationScheme:
     """A group of modules."""
     return QuantizationScheme(
@@ -194,6 +236,7 @@ def cases() -> dict[str, Case]:
     for name, groups in GROUPS.items():
         found[f"llama {name}"] = compressed({f"group_{i}": one for i, one in enumerate(groups)})
     fp8 = {"group_0": preset_name_to_scheme("FP8_DYNAMIC", ["Linear"])}
+    found |= {f"llama {name}": case for name, case in quark_cases().items()}
     found["llama FP8_DYNAMIC-ignore"] = compressed(fp8, "re:.*down_proj", "model.layers.0.self_attn.q_proj")
     return found
 
