@@ -136,13 +136,14 @@ def conformer_layer(
     kernel: int,
     between: Component,
     bias: bool = True,
+    depth_bias: bool = False,
 ) -> Block:
     """Two half FFNs around attention and a convolution, which is `inner` channels wide; `between` follows its depth."""
     norm = tower_norm(d)
     convolution = block(
         norm=norm,
         up_conv=Conv1d(channels=2 * inner, kernel=1, per_group=d, bias=bias),
-        depth_conv=Conv1d(channels=inner, kernel=kernel, bias=False),
+        depth_conv=Conv1d(channels=inner, kernel=kernel, bias=depth_bias),
         between=between,
         down_conv=Conv1d(channels=d, kernel=1, per_group=inner, bias=bias),
     )

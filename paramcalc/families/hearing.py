@@ -9,7 +9,7 @@ from paramcalc.families.audio import audio_tower, text_model, two_matrices
 from paramcalc.families.audio_encoders import hears, tower_norm
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import joined, only_text
+from paramcalc.families.seeing import joined
 from paramcalc.families.skeletons import causal_lm, rms
 from paramcalc.families.towers import only, tower
 from paramcalc.families.vision import two_layers
@@ -126,13 +126,6 @@ def fun_asr_nano(c: Config) -> Component:
 
 
 # -- the language model alone ------------------------------------------------------------------------------------
-
-
-@family("nemo_speechlm")
-def nemo_speechlm(c: Config) -> Component:
-    """Nemotron-H that hears: it is counted, the tower is not (Nemotron3_5TranscribeForConditionalGeneration)."""
-    only_text(c, "audio_config", "word_timestamp_config")
-    return text_model(c, tied=False)[0]
 
 
 @family("voxtral_realtime_text")

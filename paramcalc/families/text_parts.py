@@ -12,7 +12,6 @@ BOTH = (*SEES, *HEARS)
 
 
 @family("inkling_mm_model", towers=BOTH, ties="above")
-@family("nemotron_h_omni", towers=BOTH, ties="section")
 def own_text_part(c: Config) -> Component:
     """A language model of one kind with its head, beside towers that are not counted (Molmo2...Generation)."""
     if text_alone(c):

@@ -84,7 +84,8 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
     (
         "audio",
         (
-            called("audio_tower", "acoustic_tokenizer_encoder", "semantic_tokenizer_encoder", "word_timestamp_encoder"),
+            called("audio_tower", "acoustic_tokenizer_encoder", "semantic_tokenizer_encoder"),
+            called("word_timestamp_encoder", "word_timestamp_head"),
             part(r"^Apertus1p5Model$", "audio_tokenizer"),
             called("codec_model"),
             part(r"^Phi4MultimodalAudioEmbedding$", "encoder"),
@@ -118,6 +119,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
             part(r"^MiniCPM\w+Model$", "merger"),
             part(r"^Granite4VisionModel$", "layerwise_projectors", "spatial_projectors"),
             part(r"^Cosmos3EdgeModel$", "projector"),
+            part(r"^NemotronH_Omni", "vision_final_layernorm"),
             part(r"^(PaddleOCRVL|HyperCLOVAXVisionV2|VideoLlama3)Model$", "projector"),
             part(r"^GitModel$", "visual_projection", "img_temporal_embedding"),
             part(r"^Musicgen(Melody)?ForCond", "enc_to_dec_proj", "audio_enc_to_dec_proj"),
@@ -246,7 +248,7 @@ RULES: tuple[tuple[str, tuple[Test, ...]], ...] = (
                 *("cls", "predictions", "generator_predictions", "generator_lm_head", "pred_layer", "head", "lm_loss"),
                 *("projection_head", "embedding_decoder", "entity_predictions", "output", "logits_proj"),
                 *("sequence_summary", "dense", "out_proj", "pooler", "start_logits", "end_logits", "answer_class"),
-                *("discriminator_predictions", "word_timestamp_head", "lm_heads", "transform", "output_projection"),
+                *("discriminator_predictions", "lm_heads", "transform", "output_projection"),
                 "multiple_choice_head",
             ),
         ),

@@ -286,7 +286,7 @@ LAYER_LISTS = (
 CONVOLUTIONAL = "|".join(
     (
         *(r"vqmodel", r"(vision|audio)_tokenizer\.encoder", r"audio_encoder\.(encoder|decoder|quantizer)\.layers"),
-        *(r"_seanet\.", r"_quantizer\.", r"code2wav\.decoder", r"spk_encoder"),
+        *(r"_seanet\.", r"_quantizer\.", r"code2wav\.decoder", r"spk_encoder", r"\.subsampling\."),
     )
 )
 """Networks whose lists are the levels of an image or a sound, or books of codes, not layers."""
