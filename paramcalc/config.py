@@ -7,7 +7,7 @@ and was not looked at is reported, never ignored.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from paramcalc.config_fields import DEEPEST, LARGEST_SIZE, MAY_BE_ZERO, SYMBOLS
@@ -36,11 +36,16 @@ class Config:
     ) -> None:
         self.fields = fields  # as they stand in the file, overrides applied
         self._reading = reading
-        self._spellings: dict[str, tuple[str, ...]] = {}
         self.path = path
         self._read: set[str] = set()
         self._counted: set[str] = set()  # keys of activations whose parameters the recipe counts
         self._sections: dict[str, Config] = {}
+        self._like: Mapping[str, Config] = {}  # sections of the view that this one was made of
+        # What holds for all views that are made of one another:
+        self._spellings: dict[str, tuple[str, ...]] = {}  # keys of a field
+        self._fields_of: dict[str, list[str]] = {}  # fields that a key may stand for
+        self._own_keys: dict[str, str] = {}  # the key of fields that have a single one
+        self._sizes: dict[tuple[str, int], Any] = {}  # whole numbers that were checked, with their symbols
         self.family = family
         self._root = root
         self.text_only = text_only  # of the whole file: only its language model is asked for
@@ -55,35 +60,28 @@ class Config:
         """The view of the whole file: labels and ties are stated there."""
         return self._root or self
 
-    def of(self, fields: Fields) -> Config:
-        """The same view of other fields; a field that both have with the same value is not checked again.
+    def of(self, fields: Fields, changed: Iterable[str], *, root: Config | None = None) -> Config:
+        """The same view of other fields, of which these keys may have changed; what others say is not checked again.
 
-        Its doubts and notes are only of what it checks itself.
+        It tells nothing of what the file leaves unread, and its doubts and notes are only of what it checks itself.
         """
-        other = Config(
-            fields,
-            self._reading,
-            family=self.family,
-            origin=self.origin,
-            architecture=self.architecture,
-            head=self.head,
-            path=self.path,
-            root=self._root,
-            text_only=self.text_only,
-        )
-        other._spellings = self._spellings
-        before = self.fields
-        changed = {key for key in before if key not in fields}
-        changed.update([key for key, value in fields.items() if key not in before or before[key] is not value])
-        for name in self.__dict__.keys() - other.__dict__.keys():
-            if changed.isdisjoint(self._keys(name)):
-                other.__dict__[name] = self.__dict__[name]
+        other: Config = object.__new__(Config)
+        own = other.__dict__
+        own.update(self.__dict__)
+        own.update(fields=fields, doubts=[], notes=[], _root=root, _sections={}, _like=self._sections or self._like)
+        for key in changed:
+            for name in self._fields_of.get(key, ()):
+                own.pop(name, None)
         return other
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        value = self.__dict__[name] = self._value(name)  # found there from now on
+        stated = self.fields.get(self._own_keys.get(name))  # type: ignore[arg-type]  # None is no key
+        value = self._sizes.get((name, stated)) if type(stated) is int else None
+        if value is None:
+            value = self._value(name)
+        self.__dict__[name] = value  # found there from now on
         return value
 
     def _value(self, name: str) -> Any:
@@ -94,8 +92,14 @@ class Config:
             raise AttributeError(f"recipe {self.family} reads {name!r}, which has no declared default")
         default = self._reading.defaults[name]
         value = self.raw(name)
-        value = self._absent(name, default) if value is None else self._checked(name, value, default)
-        return value if value is None or isinstance(value, bool) else _symbolic(name, self.key(name), value)
+        meant = self._absent(name, default) if value is None else self._checked(name, value, default)
+        key = self.key(name)
+        found = meant if meant is None or isinstance(meant, bool) else _symbolic(name, key, meant)
+        if type(value) is int:
+            self._sizes[name, value] = found
+            if len(self._keys(name)) == 1:
+                self._own_keys[name] = key
+        return found
 
     def _absent(self, name: str, default: Any) -> Any:
         """What null or nothing means: the class's default, unless null is a value of this field."""
@@ -121,6 +125,8 @@ class Config:
             names = self._reading.names
             own = names.get(name, name)
             found = self._spellings[name] = (own, *(alias for alias, target in names.items() if target == own))
+            for key in found:
+                self._fields_of.setdefault(key, []).append(name)
         return found
 
     def says(self, name: str) -> bool:
@@ -166,17 +172,16 @@ class Config:
         value = self.raw(name)
         if value is not None and not isinstance(value, Mapping):
             raise self.error(name, f"must be a mapping, not {shown(value)}")
-        self._sections[name] = Config(
-            value or {},
-            self.declared(name) if reading is None else reading,
-            family=family or self.family,
-            origin=self.origin,
-            architecture=self.architecture,
-            head=head or self.head,
-            path=f"{self.path}{name}.",
-            root=self.root,
-        )
-        return self._sections[name]
+        how, like = self.declared(name) if reading is None else reading, self._like.get(name)
+        if like is not None and like._reading is how:
+            view = like.of(value or {}, differing(like.fields, value or {}), root=self.root)
+        else:
+            view = Config(
+                value or {}, how, family="", origin=self.origin, architecture=self.architecture, root=self.root
+            )
+        view.family, view.head, view.path = family or self.family, head or self.head, f"{self.path}{name}."
+        self._sections[name] = view
+        return view
 
     def values(self) -> dict[str, Any]:
         """Every declared field as the file states it, else the class's default; unchecked, and not marked as read."""
@@ -343,6 +348,12 @@ class Config:
         if value > most:
             raise self.error(name, beyond(value, most))
         return value
+
+
+def differing(before: Fields, after: Fields) -> Iterator[str]:
+    """The keys that stand in one of the two alone, or whose values are not the same objects."""
+    yield from (key for key, value in after.items() if key not in before or before[key] is not value)
+    yield from (key for key in before if key not in after)
 
 
 def _symbolic(name: str, key: str, value: Any) -> Any:

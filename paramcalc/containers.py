@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from operator import is_
+from functools import lru_cache
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from paramcalc.dims import Size
@@ -120,7 +121,9 @@ class Stack(Component):
 
     def distinct_runs(self) -> list[tuple[Run, int]]:
         """Each run once, and how many there are of it: few, however deep the stack is."""
-        runs = {id(run): run for run in self.runs}
+        if len(self.runs) == 1:
+            return [(self.runs[0], 1)]
+        runs = dict(zip(map(id, self.runs), self.runs, strict=True))
         return [(runs[name], times) for name, times in Counter(map(id, self.runs)).items()]
 
     def kinds(self) -> Iterator[tuple[list[str], Component, int]]:
@@ -209,29 +212,43 @@ def stack(role: str, layers: Layers, *, causal: bool | None = None) -> Stack:
 
     A stack is causal if its role is that of a decoder, where it does not say otherwise.
     """
-    given = [layers] if isinstance(layers, Run) else list(layers)
-    distinct: list[Component] = []
-    alike: dict[int, Run] = {}  # by identity: among a hundred layers of two kinds, only two are compared
-    for name, item in {id(item): item for item in given}.items():
-        run = item if isinstance(item, Run) else Run(1, item)
-        layer = next((one for one in distinct if one == run.layer), None)
-        if layer is None:
-            distinct.append(run.layer)
-        alike[name] = run if layer is None else run._replace(layer=layer)
-    runs = joined([alike[id(item)] for item in given])
+    runs = [layers] if isinstance(layers, Run) and layers.repeat else merged(layers)
     return Stack(role=role, runs=tuple(runs), causal=role == "decoder" if causal is None else causal)
+
+
+def merged(layers: Layers) -> list[Run]:
+    """The layers as runs that are not empty, equal layers of one object, and neighbours of the same layer made one.
+
+    What is given is told apart by identity: among a hundred layers of two kinds, only two are compared.
+    """
+    given, alike = [] if isinstance(layers, Run) else list(layers), list[Run]()
+    kinds = dict(zip(map(id, given), given, strict=True))
+    for item in kinds.values():
+        run = item if isinstance(item, Run) else Run(1, item)
+        layer = next((one.layer for one in alike if one.layer == run.layer), run.layer)
+        alike.append(run if layer is run.layer else run._replace(layer=layer))
+    numbers = dict(zip(kinds, range(len(kinds)), strict=True))
+    groups = neighbours(tuple(map(numbers.__getitem__, map(id, given))))
+    made = {(number, many): Run(alike[number].repeat * many, *alike[number][1:]) for number, many in set(groups)}
+    runs = list(map(made.__getitem__, groups))
+    if all(run.repeat for run in alike) and len({id(run.layer) for run in alike}) == len(alike):
+        return runs
+    return joined(runs)
+
+
+@lru_cache(maxsize=128)
+def neighbours(numbers: tuple[int, ...]) -> list[tuple[int, int]]:
+    """(number, how often) for each row of equal numbers. Remembered: models of a sweep alternate in the same ways."""
+    return [(number, len(list(equal))) for number, equal in groupby(numbers)]
 
 
 def joined(runs: list[Run]) -> list[Run]:
     """The runs that are not empty, neighbours of the same layer made one."""
-    layers = [run.layer for run in runs]
-    if all(run.repeat for run in {id(run): run for run in runs}.values()) and not any(map(is_, layers, layers[1:])):
-        return runs
     found: list[Run] = []
     for run in runs:
         last = found[-1] if found else None
         if last is not None and last.layer is run.layer and last[2:] == run[2:]:
-            found[-1] = Run(last.repeat + run.repeat, *last[1:])
+            found[-1] = last._replace(repeat=last.repeat + run.repeat)
         elif run.repeat:
             found.append(run)
     return found

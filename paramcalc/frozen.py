@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
+from contextvars import ContextVar
 from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -17,12 +18,78 @@ else:
 
 
 REQUIRED: Any = object()
-DERIVED = ("_remembered", "_key")  # what an object holds beside its fields
+PLAIN = ("Size", "int", "bool", "str", "Category", "Split")  # names of types whose values can be hashed
+REMEMBERED = "_remembered"  # what an object may hold beside its fields
 T = TypeVar("T")
 
 
+class Pool:
+    """Frozen objects, equal ones once: those that are made of it can be told apart by identity."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[Any, ...], Any] = {}
+        self.numbers: dict[int, int] = {}  # of objects in here, by their identity; negative, as no size is
+
+    def found(self, cls: Pooling, values: dict[str, Any], make: Callable[..., Any]) -> Any:
+        """The object with these fields, made and kept if it is new; only made where it holds one from elsewhere."""
+        known = values
+        if cls.nested:
+            known = values.copy()
+            for name in cls.nested:
+                if (value := known.get(name)) is not None:
+                    known[name] = self.key(value)
+        key = (cls, *known, *known.values())
+        try:
+            found = self.objects.get(key)
+        except TypeError:  # an object has no hash
+            return make(**values)
+        if found is None:
+            found = self.objects[key] = make(**values)
+            self.numbers[id(found)] = ~len(self.numbers)
+        return found
+
+    def changed(self, one: Frozen, changes: dict[str, Any]) -> Any:
+        """The object with other values in some fields."""
+        key = (self.key(one), *changes, *map(self.key, changes.values()))
+        try:
+            found = self.objects.get(key)
+        except TypeError:
+            return one._changed(changes)
+        if found is None:
+            found = self.objects[key] = type(one)(**{**one.values(), **changes})
+        return found
+
+    def key(self, value: Any) -> Any:
+        """What stands for a value in keys; itself where it is plain, or from elsewhere."""
+        if not isinstance(value, dict):
+            return self.numbers.get(id(value), value)
+        parts = tuple(map(self.numbers.get, map(id, value.values())))
+        return value if None in parts else (*value, *parts)
+
+    def within(self, make: Callable[..., T], *args: Any) -> T:
+        """What `make` makes, of objects in here."""
+        token = _pool.set(self)
+        try:
+            return make(*args)
+        finally:
+            _pool.reset(token)
+
+
+_pool: ContextVar[Pool | None] = ContextVar("pool", default=None)
+
+
+class Pooling(type):
+    """How frozen objects are made: taken from the pool where there is one and it has an equal one."""
+
+    nested: tuple[str, ...]  # fields that may hold more than a plain value
+
+    def __call__(cls, **values: Any) -> Any:
+        pool = _pool.get()
+        return super().__call__(**values) if pool is None else pool.found(cls, values, super().__call__)
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-class Frozen:
+class Frozen(metaclass=Pooling):
     """Keyword-only, frozen fields, declared as in a dataclass (`width: int`, `bias: bool = False`); equal by value.
 
     Not a dataclass in fact: that compiles six methods for each class at every start, which for the component classes
@@ -31,12 +98,14 @@ class Frozen:
 
     fields: ClassVar[Mapping[str, Any]] = {}  # name: default, or REQUIRED
     required: ClassVar[Set[str]] = frozenset()
+    nested: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("__annotations__", {})  # noqa: RUF063  (only the names are wanted, not the types)
         cls.fields = {**cls.fields, **{name: cls.__dict__.get(name, REQUIRED) for name in own}}
         cls.required = frozenset(name for name, default in cls.fields.items() if default is REQUIRED)
+        cls.nested = (*cls.nested, *(name for name, kind in own.items() if kind.removesuffix(" | None") not in PLAIN))
 
     def __init__(self, **values: Any) -> None:
         given = {**self.fields, **values}
@@ -56,10 +125,10 @@ class Frozen:
             return True
         if type(self) is not type(other):
             return False
-        values = _values_of(type(self))  # type: ignore[arg-type]  # the class can be hashed, its objects cannot
+        values = _values_of(type(self))
         return bool(values(self.__dict__) == values(other.__dict__))
 
-    __hash__ = None  # type: ignore[assignment]  # dicts go by `key`, which is made once where it is needed
+    __hash__ = None  # type: ignore[assignment]  # dicts go by identity: see `Pool`
 
     def __repr__(self) -> str:
         said = (f"{name}={value!r}" for name, value in self.values().items() if value != self.fields[name])
@@ -69,10 +138,12 @@ class Frozen:
         """The same with other values in some fields."""
         if not self.fields.keys() >= changes.keys():
             raise self._wrong(changes)
+        pool = _pool.get()
+        return self._changed(changes) if pool is None else pool.changed(self, changes)
+
+    def _changed(self, changes: Mapping[str, Any]) -> Self:
         other = object.__new__(type(self))
-        other.__dict__.update({**self.__dict__, **changes})
-        for derived in DERIVED:
-            other.__dict__.pop(derived, None)
+        other.__dict__.update({**self.values(), **changes})
         return other
 
     def values(self) -> dict[str, Any]:
@@ -81,20 +152,10 @@ class Frozen:
 
     def remembered(self, name: str, derive: Callable[[], Iterable[T]]) -> tuple[T, ...]:
         """What is derived from the fields alone, derived once: nothing here ever changes."""
-        memory = self.__dict__.setdefault("_remembered", {})
+        memory = self.__dict__.setdefault(REMEMBERED, {})
         if name not in memory:
             memory[name] = tuple(derive())
         found: tuple[T, ...] = memory[name]
-        return found
-
-    def key(self) -> tuple[Any, ...]:
-        """What stands for it in a dict: equal objects have equal keys. Made once: layers share their parts."""
-        own = self.__dict__
-        found: tuple[Any, ...] | None = own.get("_key")
-        if found is None:
-            plain, nested = _fields_of(type(self))  # type: ignore[arg-type]  # the class can be hashed, its objects cannot
-            inner = [_key(v) if isinstance(v, NESTED) else v for v in map(own.get, nested)]
-            found = own["_key"] = (type(self), plain(own), *inner)
         return found
 
 
@@ -102,25 +163,3 @@ class Frozen:
 def _values_of(cls: type[Frozen]) -> Callable[[Mapping[str, Any]], Any]:
     """How to take all fields at once."""
     return itemgetter(*cls.fields) if cls.fields else lambda _: ()
-
-
-@cache
-def _fields_of(cls: type[Frozen]) -> tuple[Callable[[Mapping[str, Any]], Any], tuple[str, ...]]:
-    """How to take all fields that hold a plain value at once, and the names of those that may hold more."""
-    kinds: dict[str, str] = {}
-    for one in reversed(cls.__mro__):
-        kinds |= one.__dict__.get("__annotations__", {})  # noqa: RUF063  (only compared with names of types)
-    plain = [name for name in cls.fields if kinds[name].removesuffix(" | None") in PLAIN]
-    rest = tuple(name for name in cls.fields if name not in plain)
-    return (itemgetter(*plain) if plain else lambda _: ()), rest
-
-
-def _key(value: Any) -> Any:
-    if isinstance(value, Frozen):
-        return value.key()
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    return tuple([(name, _key(item) if isinstance(item, NESTED) else item) for name, item in items])
-
-
-NESTED = (Frozen, dict, tuple)
-PLAIN = ("Size", "int", "bool", "str", "Category")

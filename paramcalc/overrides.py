@@ -34,6 +34,10 @@ class Place(NamedTuple):
     key: str
     others: tuple[str, ...] = ()
 
+    def changed(self) -> tuple[str, ...]:
+        """The keys of the file, not of sections in it, whose values are others once this place is filled."""
+        return (self.path[0][0],) if self.path else (self.key, *self.others)
+
 
 def overridden(fields: Mapping[str, Any], overrides: Mapping[str, Any], names: Names) -> dict[str, Any]:
     """The fields with the overrides applied. Raises ConfigError for a field that neither file nor family knows."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from paramcalc.families.own_fields import TransformerConfig
 
 OWN = "transformer"
+PLAIN = frozenset((int, float, bool, str, list, type(None)))  # types of values that are no sections
 
 
 class Described(NamedTuple):
@@ -123,15 +124,17 @@ class Configured(NamedTuple):
         """The same for many models: what their fields have in common is found and checked once."""
         base = self.view({})
         self.built(base)  # so that it has read its fields
-        known: dict[tuple[str, ...], list[Place]] = {}
+        known: dict[tuple[str, ...], tuple[list[Place], list[str]]] = {}
 
         def tree(overrides: Mapping[str, Any]) -> Component:
-            if any(isinstance(value, Mapping) for value in overrides.values()):
+            if not PLAIN.issuperset(map(type, overrides.values())):
                 return self.tree(overrides)  # a section of its own, in which other overrides may have their place
             names = tuple(overrides)
             if names not in known:
-                known[names] = [place(self.fields, name, self.names()) for name in names]
-            return self.built(base.of(filled(self.fields, known[names], overrides.values())))
+                places = [place(self.fields, name, self.names()) for name in names]
+                known[names] = places, [key for one in places for key in one.changed()]
+            places, changed = known[names]
+            return self.built(base.of(filled(self.fields, places, overrides.values()), changed))
 
         return tree
 

@@ -13,7 +13,7 @@ import paramcalc
 from paramcalc.errors import ConfigError
 from paramcalc.model import FieldValue
 from paramcalc.scaling.ladders import LADDERS
-from paramcalc.scaling.rules import ImpossibleError, Rules, continued, deepened, rules, widened
+from paramcalc.scaling.rules import ImpossibleError, Rules, continued, deepened, reshaped, rules, widened
 from paramcalc.scaling.search import turning
 from tests.conftest import Run
 
@@ -183,16 +183,24 @@ def test_a_point_is_the_model_that_a_file_with_its_fields_describes(config: Any,
     build = base.variants.builder()
     for some in [*changes, *reversed(changes), {}]:
         alone = paramcalc.load(base.variants.changed_fields(some))
-        assert build(some).key() == alone.tree.key()
+        assert build(some) == alone.tree
 
 
 def test_a_point_without_a_model_leaves_the_next_ones_as_they_are() -> None:
     build = paramcalc.load("llama3-8b").variants.builder()
-    good = build({"hidden_size": 1024}).key()
+    good = build({"hidden_size": 1024})
     for _ in range(2):
         with pytest.raises(ConfigError, match="hidden_size must be at least 1"):
             build({"hidden_size": 0})
-        assert build({"hidden_size": 1024}).key() == good
+        assert build({"hidden_size": 1024}) == good
+
+
+def test_a_list_of_sizes_by_layer_follows_width_and_depth_at_once() -> None:
+    assert reshaped({"d": 8, "d_ff": [8, 16] * 2}, {"n": 2, "d_ff": [4, 8]}, 2) == {"d": 8, "n": 2, "d_ff": [8, 16]}
+    base = {"model_type": "gemma3n_text", "hidden_size": 64, "num_hidden_layers": 4, "intermediate_size": [128] * 4}
+    rows = paramcalc.scale(base, {"depth": [2, 6], "width": [128]}).rows
+    assert [row.fields["intermediate_size"] for row in rows] == [[256] * 2, [256] * 6]
+    assert all(row.valid for row in rows)
 
 
 @pytest.mark.parametrize("near", [0, 1, 5, 99, 100, 101, 4000])

@@ -6,7 +6,8 @@ import pytest
 
 import paramcalc
 from paramcalc.components import Attention, LatentAttention, Mamba, Mamba2, Mlp, Moe
-from paramcalc.containers import Run, block, stack
+from paramcalc.containers import Block, Run, block, stack
+from paramcalc.frozen import Pool
 from paramcalc.leaves import Conv1d, Embedding, Linear, Norm, Param
 from paramcalc.spec import Category, Component, Tie, claimed
 
@@ -207,10 +208,20 @@ def test_tallies_are_the_weights_added_up() -> None:
     }
 
 
-def test_equal_components_have_equal_keys() -> None:
-    first, second, other = (Mlp(width=4, hidden=hidden, gated=True) for hidden in (3, 3, 5))
-    nested = [block(norm=Norm(width=4, bias=bias), ffn=first) for bias in (False, False, True)]
+def test_equal_components_of_a_pool_are_one_object() -> None:
+    pool, elsewhere = Pool(), Norm(width=4)
 
-    assert first.key() == second.key() != other.key()
-    assert nested[0].key() == nested[1].key() != nested[2].key()
-    assert len({first.key(), second.key(), other.key(), *(one.key() for one in nested)}) == 4
+    def made(hidden: int, *, bias: bool) -> Block:
+        ffn = Mlp(width=4, hidden=hidden, gated=True)
+        return block(norm=Norm(width=4).but(bias=bias), ffn=ffn, moe=Moe(width=4, expert=ffn, experts=5, top_k=1))
+
+    first = pool.within(lambda: made(3, bias=False))
+    assert pool.within(lambda: made(3, bias=False)) is first == made(3, bias=False) is not first
+    others = [pool.within(lambda: made(5, bias=False)), pool.within(lambda: made(3, bias=True))]
+    assert len({id(first), *map(id, others)}) == 3
+    assert all(other.parts().keys() == first.parts().keys() and other != first for other in others)
+    assert others[1].parts()["ffn"] is first.parts()["ffn"]
+    assert pool.within(lambda: block(norm=elsewhere)).parts()["norm"] is elsewhere  # taken, though not the pool's
+    assert pool.within(lambda: stack("decoder", Run(3, first))).runs[0].layer is first
+    with pytest.raises(TypeError, match="missing fields: width"):
+        pool.within(Norm)

@@ -112,7 +112,7 @@ def text_part(tree: Component) -> Component:
     """The language model of a model that sees or hears, else all of it: towers run for images, not for tokens."""
     from paramcalc.components.vision import LanguageModel
 
-    return next((part.component for part in tree.children() if isinstance(part.component, LanguageModel)), tree)
+    return next((part for part in tree.parts().values() if isinstance(part, LanguageModel)), tree)
 
 
 def fitted(tree: Component, asked: Setting) -> Setting:

@@ -17,8 +17,12 @@ def kinds(c: Config, default: list[str]) -> list[str]:
 
 def every(period: int, word: str, *, otherwise: str, layers: int) -> list[str]:
     """`word` on each period-th layer (the last of each group), `otherwise` on the others."""
-    group = [otherwise] * (period - 1) + [word]
-    return (group * (layers // period + 1))[:layers]
+    return repeated([otherwise] * (period - 1) + [word], layers)
+
+
+def repeated(group: list[str], layers: int) -> list[str]:
+    """The group of words again and again, for so many layers."""
+    return (group * (layers // len(group) + 1))[:layers]
 
 
 def full_every(c: Config, period: int) -> list[str]:
@@ -28,7 +32,7 @@ def full_every(c: Config, period: int) -> list[str]:
 
 def full_first(c: Config, period: int) -> list[str]:
     """Full attention in every period-th layer from the first one on, windows in the others."""
-    return [SLIDING if i % period else FULL for i in range(c.num_hidden_layers)]
+    return repeated([FULL] + [SLIDING] * (period - 1), c.num_hidden_layers)
 
 
 def mixers(
@@ -74,15 +78,18 @@ def per_layer_overrides(c: Config, allowed: Collection[str]) -> list[dict[str, i
 
 def first_dense(c: Config, first: int) -> list[str]:
     """`first` dense layers, then sparse ones."""
-    return [DENSE if i < first else SPARSE for i in range(c.num_hidden_layers)]
+    layers = c.num_hidden_layers
+    return ([DENSE] * first + [SPARSE] * (layers - first))[:layers]
 
 
 def stepped(c: Config) -> list[str]:
     """Qwen's rule: every decoder_sparse_step-th layer has experts unless mlp_only_layers lists it."""
-    dense = set(c.numbers("mlp_only_layers"))
-    step = c.decoder_sparse_step
-    sparse = [c.num_experts > 0 and i not in dense and (i + 1) % step == 0 for i in range(c.num_hidden_layers)]
-    return [SPARSE if has else DENSE for has in sparse]
+    layers = c.num_hidden_layers
+    words = every(c.decoder_sparse_step, SPARSE, otherwise=DENSE, layers=layers) if c.num_experts else [DENSE] * layers
+    for i in c.numbers("mlp_only_layers"):
+        if 0 <= i < layers:
+            words[i] = DENSE
+    return words
 
 
 def ignored_frequency(c: Config) -> None:

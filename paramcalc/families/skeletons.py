@@ -89,7 +89,7 @@ def decoder(
     pairs = list(zip(words or [""] * len(ffn_words or ()), ffn_words or [""] * len(words or ()), strict=True))
     mixers, ffns = ({"": part} if isinstance(part, Component) else part for part in (attn, ffn))
     layers = {pair: layer(norm, mixers[pair[0]], ffns[pair[1]]) for pair in dict.fromkeys(pairs)}
-    return causal_lm(c, [layers[pair] for pair in pairs], norm=norm, **around)
+    return causal_lm(c, list(map(layers.__getitem__, pairs)), norm=norm, **around)
 
 
 def ignored(c: Config, **built: Any) -> None:

@@ -107,23 +107,30 @@ class Names(NamedTuple):
 
 def names_of(weight: Weight, depth: int) -> Names:
     """The names of the module that holds a tensor, in a model of so many layers."""
-    path = [part for part in weight.name.split(".")[:-1] if part not in WRAPPERS]
-    parts: list[tuple[str, ...]] = []
-    for before, part in zip(["", *path], path, strict=False):
-        if (before, part) in JOINED:
-            parts[-1] = JOINED[before, part]
-        elif part == "expert" or (part[0].isdigit() and before == "layers"):
-            parts.append((NUMBER,))
-        else:
-            words = WORDS.get("recurrent" if part == "attn" and weight.category == "recurrent" else part, ())
-            parts.append(words if part in words else (*words, part))
-    if path[:1] != ["mtp"]:
-        return Names(tuple(parts), weight.layers, weight.experts)
+    path, parts = _spoken(weight.name, recurrent=weight.category == "recurrent")
+    if path[:1] != ("mtp",):
+        return Names(parts, weight.layers, weight.experts)
     number = re.fullmatch(r"layer(?:_(\d+))?", path[1]) if len(path) > 1 else None
     if number is None:
         return Names((("mtp",), MTP.get(path[1], parts[1]), *parts[2:]), (), weight.experts)
     at = depth + int(number[1] or 0)  # published files number it as one more layer
     return Names((("mtp",), WORDS["layers"], (NUMBER,), *parts[2:]), (range(at, at + 1),), weight.experts, depth)
+
+
+@lru_cache(maxsize=4096)
+def _spoken(name: str, *, recurrent: bool) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The parts of a module's path in the tree, and the words for each."""
+    path = tuple(part for part in name.split(".")[:-1] if part not in WRAPPERS)
+    parts: list[tuple[str, ...]] = []
+    for before, part in zip(("", *path), path, strict=False):
+        if (before, part) in JOINED:
+            parts[-1] = JOINED[before, part]
+        elif part == "expert" or (part[0].isdigit() and before == "layers"):
+            parts.append((NUMBER,))
+        else:
+            words = WORDS.get("recurrent" if part == "attn" and recurrent else part, ())
+            parts.append(words if part in words else (*words, part))
+    return path, tuple(parts)
 
 
 @lru_cache(maxsize=4096)
@@ -178,6 +185,7 @@ def _tells_layers_apart(text: str) -> bool:
     return bool(re.search(r"\d", re.sub(r"\\d|\{[\d,]*\}|[a-z]\d|\d+-\d", "", text)) or re.search(r"\[\d-\d\]", text))
 
 
+@lru_cache(maxsize=4096)
 def matches(one: Pattern, names: Names) -> bool:
     """Whether the pattern, numbers aside, speaks of this tensor's module."""
     if one.regex is not None:

@@ -6,8 +6,7 @@ makes a point cost the same at any depth.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from operator import add
 from typing import Any, NamedTuple
 
@@ -49,12 +48,12 @@ class Unit(NamedTuple):
     causal: bool = False  # whether that sees one token after the other
 
     def key(self) -> Hashable:
-        """What stands for it in a dict: units with equal keys have equal amounts."""
+        """What stands for it in a dict while it is held: units with equal keys have equal amounts."""
         if self.layer is None:
-            return self.outer, self.speaks, self.part.key()
+            return self.outer, self.speaks, id(self.part)
         stack: Any = self.part
-        layer, passes, kept = self.layer[1:]
-        return self.outer, self.speaks, stack.role, stack.category, self.causal, layer.key(), passes, kept
+        _, layer, passes, kept = self.layer
+        return self.outer, self.speaks, stack.role, stack.category, self.causal, id(layer), passes, kept
 
     def component(self) -> Component:
         """The part, or the layer in a stack of its own."""
@@ -63,30 +62,39 @@ class Unit(NamedTuple):
 
 def units(tree: Component) -> list[Unit]:
     """The parts of a model, down to those that hold no stack of layers, and the layers of the stacks."""
-    return _units(tree, None, 1, text=text_part(tree), speaks=False)
+    text = text_part(tree)
+    if _whole(tree):
+        return [Unit(tree, 1, None, tree is text)]
+    return _units(tree, None, 1, text=text, speaks=tree is text)
 
 
-def _units(component: Component, outer: Category | None, times: int, *, text: Component, speaks: bool) -> list[Unit]:
-    speaks = speaks or component is text
-    if isinstance(component, Stack):
-        return list(_layers(component, outer, times, speaks=speaks))
-    if next(component.stacks(), None) is None:
-        return [Unit(component, times, outer, speaks)]
-    inner, found = claimed(outer, component.category), []
-    for part in component.children():
-        found += _units(part.component, inner, times * int(part.copies), text=text, speaks=speaks)
+def _units(holder: Component, outer: Category | None, times: int, *, text: Component, speaks: bool) -> list[Unit]:
+    if isinstance(holder, Stack):
+        return list(_layers(holder, outer, times, speaks=speaks))
+    inner, found = claimed(outer, holder.category), []
+    for _, part, copies, *_ in holder.children():
+        many, spoken = times * int(copies), speaks or part is text
+        if _whole(part):
+            found.append(Unit(part, many, inner, spoken))
+        else:
+            found += _units(part, inner, many, text=text, speaks=spoken)
     return found
 
 
+def _whole(part: Component) -> bool:
+    """Whether it holds no stack of layers."""
+    return type(part).stacks is Component.stacks or next(part.stacks(), None) is None
+
+
 def _layers(stack: Stack, outer: Category | None, times: int, *, speaks: bool) -> Iterator[Unit]:
-    many: dict[Hashable, int] = defaultdict(int)
-    layers: dict[Hashable, Run] = {}
-    for run, repeated in stack.distinct_runs():
-        kind: Hashable = (id(run.layer), *run[2:])
-        many[kind] += int(run.repeat) * repeated
-        layers[kind] = run
-    for kind, run in layers.items():
-        yield Unit(stack, times * many[kind], outer, speaks, run._replace(repeat=1), stack.causal)
+    many: dict[tuple[int, int, int | None], int] = {}
+    layers: dict[tuple[int, int, int | None], Component] = {}
+    for (repeat, layer, passes, kept), repeated in stack.distinct_runs():
+        kind = id(layer), passes, kept
+        many[kind] = many.get(kind, 0) + int(repeat) * repeated
+        layers[kind] = layer
+    for kind, layer in layers.items():
+        yield Unit(stack, times * many[kind], outer, speaks, Run(1, layer, *kind[1:]), stack.causal)
 
 
 EMPTY: Sequence[int] = Amounts()
@@ -100,18 +108,18 @@ class Adder:
         self.decoding = setting(tokens=1, context=assumed.context)
         self.whole = setting(tokens=assumed.context, causal=True)
         self.encoding = setting(tokens=assumed.context, source=assumed.context)
-        self.known: Mapping[bool, dict[Hashable, Amounts]] = {True: {}, False: {}}  # of models that generate, and not
+        # Of models that generate, and not; with each unit, so that nothing else can have the identity of its parts.
+        self.known: Mapping[bool, dict[Hashable, tuple[Amounts, Unit]]] = {True: {}, False: {}}
 
-    def amounts(self, found: Iterable[tuple[Hashable, Unit]]) -> Amounts:
+    def amounts(self, found: Sequence[tuple[Hashable, Unit]]) -> Amounts:
         """Those of all units of a model, each with its key."""
-        found = list(found)
         generates, sums = any(unit.causal and unit.speaks for _, unit in found), EMPTY
         known = self.known[generates]
         for key, unit in found:
-            its = known.get(key)
-            if its is None:
-                its = known[key] = self.measured(unit, generates=generates)
-            sums = list(map(add, sums, its if unit.times == 1 else map(unit.times.__mul__, its)))
+            if key not in known:
+                known[key] = self.measured(unit, generates=generates), unit
+            its, many = known[key][0], unit.times
+            sums = list(map(add, sums, its if many == 1 else map(many.__mul__, its)))
         return Amounts(*sums)
 
     def measured(self, unit: Unit, *, generates: bool) -> Amounts:

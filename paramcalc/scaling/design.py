@@ -10,7 +10,17 @@ from paramcalc.count import Figures, describe
 from paramcalc.model import Model
 from paramcalc.scaling.ladders import references
 from paramcalc.scaling.point import Bench, Question
-from paramcalc.scaling.rules import WIDTH, ImpossibleError, Rules, Values, deepened, rules, widened, width_step
+from paramcalc.scaling.rules import (
+    WIDTH,
+    ImpossibleError,
+    Rules,
+    Values,
+    deepened,
+    reshaped,
+    rules,
+    widened,
+    width_step,
+)
 from paramcalc.scaling.rules import field as rule_field
 from paramcalc.scaling.search import Goal, Search, goal
 from paramcalc.scaling.sweep import as_model, question
@@ -156,7 +166,11 @@ def found_at(depth: int | None, sought: Sought, *, bench: Bench, aim: Goal, valu
         deep = {} if depth is None else deepened(values, depth)
     except ImpossibleError as error:
         return {"at": at, "valid": False, "problem": error.message, "fields": {}}
-    count, row = Search(bench, aim, lambda count: {**deep, **sought.changes(count)}, step=sought.step).closest()
+
+    def changes(count: int) -> dict[str, Any]:
+        return reshaped(sought.changes(count), deep, depth)
+
+    count, row = Search(bench, aim, changes, step=sought.step).closest()
     return {"at": at | sought.place(count), **row}
 
 

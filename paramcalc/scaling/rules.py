@@ -187,6 +187,15 @@ def continued(entries: Any, length: int, name: str) -> Any:
     )
 
 
+def reshaped(wide: Mapping[str, Any], deep: Mapping[str, Any], depth: int | None) -> dict[str, Any]:
+    """The fields that change for another width and depth at once: a list of sizes by layer has both from it.
+
+    Raises ImpossibleError where such a list has no period.
+    """
+    both = [key for key in wide if key in deep and isinstance(wide[key], list)]
+    return {**deep, **wide, **{key: continued(wide[key], depth or len(wide[key]), key) for key in both}}
+
+
 # -- another width ------------------------------------------------------------------------------------------------
 
 

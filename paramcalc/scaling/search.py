@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple, get_args
 from paramcalc.count import Figures
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import chosen
-from paramcalc.model import Model
 from paramcalc.scaling.point import Bench, Question
+from paramcalc.spec import Component
 
 Match = Literal["total", "non-embedding", "active", "flops", "weight-bytes"]
 Changes = Callable[[int], dict[str, Any]]
@@ -73,7 +73,7 @@ class Search:
     def __init__(self, bench: Bench, aim: Goal, changes: Changes, *, step: int = 1) -> None:
         self.bench, self.aim, self.changes = bench, aim, changes
         self.strides = (1,) if bench.size is not None else (1, BLOCK // gcd(step, BLOCK))
-        self.models: dict[int, Model] = {}
+        self.trees: dict[int, Component] = {}
         self.known: dict[int, Figures] = {}
         self.fitting: dict[int, bool] = {}
 
@@ -82,8 +82,8 @@ class Search:
         if count not in self.known:
             try:
                 changes = self.changes(count)
-                self.models[count] = self.bench.model(changes)
-                self.known[count] = self.bench.row(changes, self.models[count])
+                self.trees[count] = self.bench.tree(changes)
+                self.known[count] = self.bench.row(changes, self.trees[count])
             except ParamcalcError as error:
                 self.known[count] = {"valid": False, "problem": error.message, "fields": {}}
         return self.known[count]
@@ -141,7 +141,8 @@ class Search:
         if count not in self.fitting:
             from paramcalc.footprint import per_device
 
-            held = per_device.figures(self.models[count], self.bench.question.assumed)
+            model = self.bench.base.but(tree=self.trees[count])
+            held = per_device.figures(model, self.bench.question.assumed)
             self.fitting[count] = int(held["total"]["bytes"]) <= self.aim.at_most
         return self.fitting[count]
 

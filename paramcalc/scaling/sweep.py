@@ -15,7 +15,7 @@ from paramcalc.footprint.assumptions import assume
 from paramcalc.model import Model
 from paramcalc.scaling.ladders import references
 from paramcalc.scaling.point import Bench, Question
-from paramcalc.scaling.rules import ImpossibleError, Rules, Values, deepened, field, rules, widened
+from paramcalc.scaling.rules import ImpossibleError, Rules, deepened, field, reshaped, rules, widened
 from paramcalc.version import SCHEMA_VERSION, __version__
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def figures(
         "model": describe(base),
         "warnings": bench.warnings(),
         "assumptions": asked.stated(base, follow),
-        "base": bench.figures(base),
+        "base": bench.figures(base.tree),
         "axes": {name: list(values) for name, values in grid.items()},
         "rows": rows,
         "overlay": beside,
@@ -131,46 +131,25 @@ def checked(grid: Grid) -> int:
 
 
 def points(bench: Bench, grid: Grid, follow: Rules) -> Iterator[Figures]:
-    """Every point, the last axis running fastest."""
+    """Every point, the last axis running fastest. What a field says holds, whatever follows a width or a depth."""
     base = bench.base.variants.values()
-    names = {name: name if name in (DEPTH, WIDTH) else field(base, name) for name in grid}
-    wide: dict[int, Mapping[str, Any] | ImpossibleError] = {}
-    deep: dict[int, Mapping[str, Any] | ImpossibleError] = {}
+    wide = {size: _attempt(widened, base, size, follow) for size in grid.get(WIDTH, ())}
+    deep = {size: _attempt(deepened, base, size) for size in grid.get(DEPTH, ())}
+    keys = {name: field(base, name) for name in grid if name not in (DEPTH, WIDTH)}
     for values in product(*grid.values()):
         at = dict(zip(grid, values, strict=True))
-        asked = {names[name]: value for name, value in at.items()}
-        yield {"at": at, **_point(bench, asked, follow, base=base, wide=wide, deep=deep)}
+        found = wide[at[WIDTH]] if wide else {}, deep[at[DEPTH]] if deep else {}, at.get(DEPTH)
+        problem = next((one for one in found[:2] if isinstance(one, ImpossibleError)), None)
+        shape = problem or _attempt(reshaped, *found)
+        if isinstance(shape, ImpossibleError):
+            yield {"at": at, "valid": False, "problem": shape.message, "fields": {}}
+        else:
+            yield {"at": at, **bench.point(shape | {key: at[name] for name, key in keys.items()})}
 
 
-def _point(
-    bench: Bench,
-    at: Mapping[str, Any],
-    follow: Rules,
-    *,
-    base: Values,
-    wide: dict[int, Mapping[str, Any] | ImpossibleError],
-    deep: dict[int, Mapping[str, Any] | ImpossibleError],
-) -> Figures:
-    changes: dict[str, Any] = {}
-    for name, known, change in (
-        (WIDTH, wide, lambda size: widened(base, size, follow)),
-        (DEPTH, deep, lambda size: deepened(base, size)),
-    ):
-        if name not in at:
-            continue
-        found = _remembered(known, at[name], change)
-        if isinstance(found, ImpossibleError):
-            return {"valid": False, "problem": found.message, "fields": {}}
-        changes |= found
-    return bench.point(changes | {name: value for name, value in at.items() if name not in (DEPTH, WIDTH)})
-
-
-def _remembered(
-    known: dict[int, Mapping[str, Any] | ImpossibleError], size: int, change: Callable[[int], Mapping[str, Any]]
-) -> Mapping[str, Any] | ImpossibleError:
-    if size not in known:
-        try:
-            known[size] = change(size)
-        except ImpossibleError as error:
-            known[size] = error
-    return known[size]
+def _attempt(change: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any] | ImpossibleError:
+    """The changes, or why there are none."""
+    try:
+        return change(*given)
+    except ImpossibleError as error:
+        return error
