@@ -197,8 +197,8 @@ def test_a_point_without_a_model_leaves_the_next_ones_as_they_are() -> None:
 
 def test_a_list_of_sizes_by_layer_follows_width_and_depth_at_once() -> None:
     assert reshaped({"d": 8, "d_ff": [8, 16] * 2}, {"n": 2, "d_ff": [4, 8]}, 2) == {"d": 8, "n": 2, "d_ff": [8, 16]}
-    base = {"model_type": "gemma3n_text", "hidden_size": 64, "num_hidden_layers": 4, "intermediate_size": [128] * 4}
-    rows = paramcalc.scale(base, {"depth": [2, 6], "width": [128]}).rows
+    base = {"model_type": "gemma3n_text", "hidden_size": 64, "num_hidden_layers": 4, "num_kv_shared_layers": 0}
+    rows = paramcalc.scale(base | {"intermediate_size": [128] * 4}, {"depth": [2, 6], "width": [128]}).rows
     assert [row.fields["intermediate_size"] for row in rows] == [[256] * 2, [256] * 6]
     assert all(row.valid for row in rows)
 
