@@ -53,6 +53,11 @@ def memory(source: object, **assumptions: object) -> MemoryReport:
         ("torchao-int4-g128", FOUR + 131_072 * 4),
         ("bitnet", 4_194_304 + 2),
         ("exl2-4.65bpw", 104_858 * 93),  # 4.65 bits are 93 bytes for 160 values
+        ("autoround-int4-g128", FOUR + 131_072 * 5 // 2),  # a scale of 2 bytes and a zero of 4 bits for each group
+        ("marlin-int4-g128", FOUR + 131_072 * 2),
+        ("mxfp6", 3 * FOUR // 2 + 16_777_216 // 32),
+        ("fp8-g128", 2 * FOUR + 131_072 * 2),
+        ("torchao-int8", 2 * FOUR + 4096 * 5),
     ],
 )
 def test_bytes_of_a_matrix(name: str, size: int) -> None:

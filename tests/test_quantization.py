@@ -267,6 +267,15 @@ def test_nvfp4_of_gemma4_leaves_attention_alone_layer_by_layer() -> None:
     assert share.bytes == 12 * 3 * (matrix // 2 + matrix // 16 + 4 + 4)
 
 
+@pytest.mark.parametrize(("dynamic", "size"), [(False, 4 * 2 * 2), (True, 0)])
+def test_scales_of_a_quantised_cache(dynamic: bool, size: int) -> None:
+    """llm-compressor: k_scale and v_scale of each of four layers, in 16 bits."""
+    scheme = dict(num_bits=8, type="float", strategy="tensor", symmetric=True, dynamic=dynamic)
+    with_cache = memory(SMALL, W4A16 | {"kv_cache_scheme": scheme}).weights.bytes
+
+    assert with_cache - memory(SMALL, W4A16).weights.bytes == size
+
+
 # -- rules -----------------------------------------------------------------------------------------------------------
 
 
@@ -587,7 +596,10 @@ def test_modelopt_with_an_algorithm_for_each_module() -> None:
 
 
 def test_a_file_beside_the_config(tmp_path: Path) -> None:
-    """Llama 3.1 8B by ModelOpt: fp8 with a float32 for each matrix and for its input; the head stays as it is."""
+    """Llama 3.1 8B by ModelOpt: fp8 with a float32 for each matrix and for its input; the head stays as it is.
+
+    The cache is in fp8, with a float32 for keys and one for values in each layer.
+    """
     fields = dict(paramcalc.load("llama3.1-8b").config)
     (tmp_path / "config.json").write_text(json.dumps(fields))
     sidecar = {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}
@@ -596,7 +608,7 @@ def test_a_file_beside_the_config(tmp_path: Path) -> None:
     rest = 2 * 128_256 * 4096 + 65 * 4096
 
     for source in (tmp_path, tmp_path / "config.json"):
-        assert memory(source).weights.bytes == layers + 32 * 7 * 8 + 2 * rest
+        assert memory(source).weights.bytes == layers + 32 * (7 * 8 + 2 * 4) + 2 * rest
 
 
 def test_autogptqs_file_beside_the_config(tmp_path: Path) -> None:

@@ -31,9 +31,9 @@ def compressed_tensors(stated: Stated) -> Scheme:
                 usual = form
             else:
                 rules.append(Rule(str(target), form, exact=True))
-    return Scheme(
-        "compressed-tensors", usual, LINEAR, tuple(rules), tuple(doubts), _cache_dtype(stated.get("kv_cache_scheme"))
-    )
+    cache = _cache_dtype(stated.get("kv_cache_scheme"))
+    static = cache is not None and not stated["kv_cache_scheme"].get("dynamic")
+    return Scheme("compressed-tensors", usual, LINEAR, tuple(rules), tuple(doubts), cache, 16 if static else 0)
 
 
 def _weights(group: Stated, layout: str) -> tuple[Format | None, list[str]]:
@@ -141,7 +141,8 @@ CACHES = {"FP8": "float8_e4m3fn", "INT8": "int8"}
 def modelopt(stated: Stated) -> Scheme:
     """NVIDIA's ModelOpt, in config.json or in hf_quant_config.json beside it; the head is never quantised.
 
-    MIXED_PRECISION names an algorithm for each module in `quantized_layers`.
+    MIXED_PRECISION names an algorithm for each module in `quantized_layers`. Where the cache is quantised the file has
+    k_proj.k_scale and v_proj.v_scale of each layer, float32 each.
     """
     inner = stated.get("quantization") or stated
     algorithm, size = inner.get("quant_algo"), inner.get("group_size")
@@ -155,7 +156,7 @@ def modelopt(stated: Stated) -> Scheme:
     elif algorithm is not None:
         usual = _algorithm(str(algorithm).upper(), size, doubts)
     cache = CACHES.get(str(inner.get("kv_cache_quant_algo"))) or _cache_dtype(stated.get("kv_cache_scheme"))
-    return Scheme("modelopt", usual, TOWERS, tuple(rules), tuple(dict.fromkeys(doubts)), cache)
+    return Scheme("modelopt", usual, TOWERS, tuple(rules), tuple(dict.fromkeys(doubts)), cache, 32 if cache else 0)
 
 
 def _mixed(layers: Iterable[tuple[str, Stated]], doubts: list[str]) -> Iterator[Rule]:

@@ -43,7 +43,9 @@ def gptq(bits: int = 4, size: int | None = 128, *, index: bool = True, zero_bias
         columns=32,
         summary=f"{bits} bits; fp16 scale and {bits}-bit zero for {_each(size)}"
         + ("; an int32 index for each input" if index else ""),
-        source="GPTQModel: nn_modules/qlinear, 2210.17323",
+        source="GPTQModel: nn_modules/qlinear, 2210.17323"
+        if index
+        else "AutoRound: packing_format auto_round:auto_gptq",
     )
 
 

@@ -59,6 +59,8 @@ NICKNAMES = {
 _GROUP = r"(?:-g(\d+|none))?"
 PATTERNS: dict[str, Callable[[re.Match[str]], Format]] = {
     rf"gptq-int([2348]){_GROUP}": lambda m: integers.gptq(int(m[1]), _size(m[2], 128)),
+    rf"autoround-int([2348]){_GROUP}": lambda m: integers.gptq(int(m[1]), _size(m[2], 128), index=False),
+    rf"marlin-int4{_GROUP}": lambda m: integers.marlin(_size(m[1], 128)),
     rf"awq-int([48]){_GROUP}": lambda m: integers.awq(int(m[1]), _size(m[2], 128)),
     rf"w([2-8])a16{_GROUP}(-asym)?": lambda m: integers.grouped(int(m[1]), _size(m[2], 128), zeros=bool(m[3])),
     rf"mlx-int([2-68]){_GROUP}": lambda m: integers.mlx(int(m[1]), _size(m[2], 64) or 64),
@@ -72,6 +74,8 @@ PATTERNS: dict[str, Callable[[re.Match[str]], Format]] = {
 EXAMPLES = (
     "gptq-int4-g128",
     "gptq-int8-g128",
+    "autoround-int4-g128",
+    "marlin-int4-g128",
     "awq-int4-g128",
     "w4a16-g128",
     "w8a16-gnone",

@@ -39,6 +39,7 @@ class Scheme(NamedTuple):
     rules: tuple[Rule, ...] = ()
     doubts: tuple[str, ...] = ()  # why bytes are an estimate
     kv_cache: str | None = None  # dtype of keys and values, where the config states one
+    kv_scale_bits: int = 0  # of the scale that stands beside each layer's keys, and of that beside its values
 
 
 SPARED = (Rule("vision", category="vision"), Rule("projector", category="projector"))

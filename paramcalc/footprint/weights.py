@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from paramcalc.dtypes import DTYPES
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import Assumptions
-from paramcalc.footprint.formats import ALL, EXPERTS, LAYERS, Format, plain
+from paramcalc.footprint.formats import ALL, EXPERTS, LAYERS, Extra, Format, plain
 from paramcalc.footprint.formats_integers import exl2
 from paramcalc.footprint.formats_known import format_named
 from paramcalc.footprint.fp8_scales import as_published
@@ -112,7 +112,8 @@ def _stored_so(
     own = tuple(_rule(part, name) for part, name in assumed.dtype_of)
     placed, unused = place(chosen._replace(rules=(*own, *chosen.rules)), weights)
     rest = _rest(model, assumed)
-    return tuple(_stored(one, rest) for one in placed if one.copies), chosen, own, unused
+    scale = chosen.kv_scale_bits
+    return tuple(_stored(one, rest, scale) for one in placed if one.copies), chosen, own, unused
 
 
 def tensors(model: Model, assumed: Assumptions) -> Iterator[Weight]:
@@ -188,10 +189,18 @@ def _of_mtp(model: Model, found: Iterable[Stored]) -> Iterator[str]:
         yield TABLES_AGAIN
 
 
-def _stored(one: Placed, rest: Format) -> Stored:
+# Scales of a quantised cache that stand beside a matrix: of keys, of values, of both where they are made of a latent.
+CACHE_SCALES = {"k_proj": 1, "v_proj": 1, "kv_b_proj": 2}
+
+
+def _stored(one: Placed, rest: Format, kv_scale_bits: int = 0) -> Stored:
     weight, copies = one.weight, one.copies
     fixed = plain(DTYPES[weight.dtype]) if weight.dtype else None
     form = one.format or fixed or rest
+    if kv_scale_bits and weight.category == "attention" and weight.kind == "matrix":
+        scales = CACHE_SCALES.get(weight.name.split(".")[-2], 0)
+        beside = (Extra("k_scale, v_scale", "tensor", scales * kv_scale_bits),) if scales else ()
+        form = form._replace(extras=(*form.extras, *beside))
     return Stored(
         form.name,
         weight.category,
