@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
+from math import isqrt, log
+from operator import mul
 from typing import Any
 
 from paramcalc.components import Attention, CausalConv, Mlp
 from paramcalc.config import Config
 from paramcalc.config_reading import Reading
 from paramcalc.containers import Block, Run, block
+from paramcalc.dims import named
 from paramcalc.families.attentions import head_gate
+from paramcalc.families.audio_encoders import tower_norm
 from paramcalc.families.feedforward import moe
 from paramcalc.families.mtp import unbuilt_mtp
 from paramcalc.families.patterns import DENSE, SPARSE, every, mlp_words
+from paramcalc.families.reading import entries, reading
 from paramcalc.families.registry import family
+from paramcalc.families.seeing import joined, only_text, own_language_model, section_alone, text_alone
 from paramcalc.families.skeletons import causal_lm, rms
+from paramcalc.families.towers import tower, tower_in
 from paramcalc.kept import FLOAT32
-from paramcalc.leaves import Linear, Norm, Param
+from paramcalc.leaves import Embedding, Linear, Norm, Param
 from paramcalc.spec import Component
 
 FULL, SLIDING = "hybrid", "hybrid_sliding"
@@ -110,6 +118,77 @@ def attention(c: Config, word: str) -> Attention:
         positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent), per="token", times=sizes["heads"]),
     )
     return Attention(width=c.hidden_size, q_norm=norm, k_norm=norm, inner=inner, **sizes)
+
+
+@tower("inkling_audio")
+def inkling_audio(v: Config) -> Block:
+    """A table for each bin of a spectrogram, whose values are codes (InklingAudioModel)."""
+    d = v.text_hidden_size
+    table = Embedding(rows=v.num_codebooks * v.codebook_size, width=d)
+    return block("other", embed_tokens=table, norm=tower_norm(d, bias=False))
+
+
+@tower("inkling_vision")
+def inkling_vision(v: Config) -> Block:
+    """Linear layers that fold a patch of a few frames, step by step, into one vector (InklingVisionModel)."""
+    steps, d = folds(v), v.text_hidden_size
+    parts: dict[str, Component] = {}
+    for i, ((t, h, channels), (t_next, h_next, wide)) in enumerate(pairwise(steps)):
+        last = i == len(steps) - 2
+        folded = (t_next // t) * (h_next // h) ** 2
+        width = d if last else named(f"c_{i + 1}", wide, origin="the step's channels")
+        proj = Linear(d_in=named("folded", channels * folded, origin="channels x places joined"), d_out=width)
+        parts[f"layer_{i}"] = block(proj=proj, norm=None if last else Norm(width=width))
+    return block("vision", **parts, norm=Norm(width=d))
+
+
+def scales(v: Config) -> list[tuple[int, int, int]]:
+    """Frames, sides and channels from one pixel to a whole patch, a prime factor at a time, sides first."""
+    v.require(v.patch_size > 1 and v.temporal_patch_size > 1, "patch_size and temporal_patch_size must be at least 2")
+    sides, frames = (list(accumulate(primes(size)[::-1], mul)) for size in (v.patch_size, v.temporal_patch_size))
+    areas = [(1, side, -(-side * side * v.num_channels // 64) * 64) for side in sides]
+    return [(1, 1, v.num_channels), *areas, *((t, sides[-1], sides[-1] ** 2 * v.num_channels * t * 64) for t in frames)]
+
+
+def folds(v: Config) -> list[tuple[int, int, int]]:
+    """The scale at the end of each layer: the one closest to even steps in the logarithm of what is joined."""
+    known, depth = scales(v), v.num_hidden_layers
+    sizes = [log(t * side * side) for t, side, _ in known]
+    whole = log(v.patch_size**2 * v.temporal_patch_size * v.num_channels)
+    chosen = [0]
+    for i in range(1, depth):
+        costs = [abs(whole * i / depth - size) for size in sizes]
+        best, second = sorted(costs)[:2]
+        if second - best < 1e-4:
+            v.doubts.append(f"{v.family}: layer {i} of the tower is as close to one scale as to another")
+        chosen.append(costs.index(best))
+    return [known[i] for i in (*chosen, len(known) - 1)]
+
+
+def primes(number: int) -> list[int]:
+    """The prime factors of a number, the smallest first."""
+    factor = next((n for n in range(2, isqrt(number) + 1) if number % n == 0), number)
+    return [factor, *primes(number // factor)] if number > 1 else []
+
+
+@family("inkling_mm_model", ties="above")
+def inkling_mm(c: Config) -> Component:
+    """Layers that fold patches, a table for sound, Inkling (InklingForConditionalGeneration).
+
+    A tower with fewer layers than scales is not counted: the class assigns them by a solver.
+    """
+    if text_alone(c):
+        return section_alone(c, "vision_config", "audio_config")
+    language, d = own_language_model(c)
+    kind = c.declared("vision_config").kind
+    v = c.section("vision_config", reading(entries(__name__)[kind]), family=kind)
+    c.raw("mtp_config")
+    if v.num_hidden_layers < len(scales(v)):
+        only_text(c, "vision_config", "audio_config")
+        return language
+    heard, _ = tower_in(c, "audio_config", text_hidden_size=d)
+    seen, _ = tower_in(c, "vision_config", text_hidden_size=d)
+    return joined(language, vision_tower=seen, audio_tower=heard)
 
 
 # -- the second --------------------------------------------------------------------------------------------------
