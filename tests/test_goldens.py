@@ -23,7 +23,6 @@ CASES = sorted(GOLDENS.glob("*/*.json"))
 
 # Goldens whose config says something that its class ignores: the count is the class's, and marked approximate.
 APPROXIMATE = {
-    "dots3_note/default": "towers and projectors are not",
     "bloom/odd-4": "key 'n_inner' was not used",
     "deepseek_v2/default": "num_experts_per_tok is not stated",
     "deepseek_v2/odd-3": "moe_layer_freq is not 1",

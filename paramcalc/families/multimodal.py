@@ -9,7 +9,7 @@ from paramcalc.containers import Block, block
 from paramcalc.families.attentions import gqa, head_dim
 from paramcalc.families.feedforward import glu
 from paramcalc.families.registry import family, get
-from paramcalc.families.seeing import joined, only_text
+from paramcalc.families.seeing import joined
 from paramcalc.families.skeletons import causal_lm, pre_norm, rms
 from paramcalc.leaves import Embedding, Linear, Norm, Param
 from paramcalc.spec import Component
@@ -23,14 +23,6 @@ def language_model(c: Config, section: str, model_type: str, **fixed: Any) -> Co
     text = get(model_type)
     reading = text.reading._replace(fixed={**text.reading.fixed, **fixed})
     return text.recipe(c.section(section, reading, family=model_type))
-
-
-def text_of(c: Config, section: str, model_type: str, *towers: str, **fixed: Any) -> Component:
-    """The language model; that towers are missing is no doubt where the class is the language model's own."""
-    stated = [tower for tower in towers if c.raw(tower) is not None]
-    if c.head != "lm":
-        only_text(c, *stated)
-    return language_model(c, section, model_type, **fixed)
 
 
 @family("fuyu")
@@ -66,19 +58,6 @@ def gemma4_assistant(c: Config) -> Component:
         post_projection=Linear(d_in=d, d_out=backbone),
         masked_embedding=centroids if c.use_ordered_embeddings else None,
     )
-
-
-@family("dots3_note")
-def dots3_note(c: Config) -> Component:
-    """Dots 3 with towers for images and sound: the language model is counted (Dots3NoteForConditionalGeneration)."""
-    nested = c.raw("text_config") is not None or not c.says("vocab_size")
-    c.require(nested, "the file has no text_config", "model_type dots3_note_text reads such files")
-    return text_of(c, "text_config", "dots3_note_text", "vision_config", "audio_config", **tied_above(c))
-
-
-def tied_above(c: Config) -> dict[str, bool]:
-    """Who ties the head: the whole file for the whole model, the section for the language model alone."""
-    return {} if c.head == "lm" else {"tie_word_embeddings": c.tie_word_embeddings}
 
 
 @family("mllama_text_model")
