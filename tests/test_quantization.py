@@ -418,7 +418,6 @@ VALUES, ROWS, COLUMNS = 4 * LAYER, 4 * (64 + 32 + 32 + 64 + 128 + 128 + 64), 4 *
         (dict(quant_method="quanto", weights="int8"), VALUES + ROWS * 2),
         (dict(quant_method="metal", bits=4, group_size=64), VALUES * 9 // 16),
         (dict(quant_method="mxfp8"), VALUES * 33 // 32),
-        (dict(quant_method="nvfp4"), VALUES * 9 // 16 + 28 * 4),
         (
             dict(
                 quant_method="torchao",
@@ -458,12 +457,22 @@ def test_bytes_of_methods(config: dict[str, Any], size: int) -> None:
     assert [warning for warning in report.warnings if "does not say in which dtype" not in warning] == []
 
 
-@pytest.mark.parametrize("method", ["vptq", "spqr", "higgs", "fp_quant", "fouroversix", "sinq", "gemma", "exl2"])
+@pytest.mark.parametrize(
+    "method", ["vptq", "spqr", "higgs", "fp_quant", "fouroversix", "sinq", "gemma", "exl2", "nvfp4"]
+)
 def test_what_is_not_known_to_the_byte_is_an_estimate(method: str) -> None:
     report = memory(SMALL, dict(quant_method=method, bits=4, group_size=64))
 
     assert any("estimate" in warning for warning in report.warnings)
     assert report.weights.bytes < 2 * (4 * LAYER + REST)
+
+
+def test_embeddings_that_fp8_converts_too_are_an_estimate() -> None:
+    stated = dict(quant_method="fp8", weight_block_size=[128, 128], modules_to_convert=["embed_tokens"])
+    fields = dict(paramcalc.load("deepseek-v3").config)
+
+    assert memory(fields, stated).weights.estimate
+    assert not memory(fields, stated | {"modules_to_convert": None}).weights.estimate
 
 
 def test_an_unknown_method_is_said_and_guessed_from_its_bits() -> None:
@@ -510,6 +519,16 @@ def test_every_method_of_transformers_is_read() -> None:
     assert set(methods) <= set(METHODS)
 
 
+def test_expressions_of_a_config_make_no_noise(recwarn: pytest.WarningsRecorder) -> None:
+    """Python warns of what `[[` may mean one day; a section that is none says nothing about a cache."""
+    report = memory(SMALL, dict(quant_method="eetq", modules_to_not_convert=["re:[[a]", "re:(", ".*{99999999999}"]))
+    strange = memory(SMALL, dict(quant_method="brandnew", quantization=1.5))
+
+    assert report.weights.by_format["eetq"].parameters == 4 * LAYER
+    assert strange.kv_cache.dtype == "float16"
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize(
     "config",
     [
@@ -526,6 +545,7 @@ def test_every_method_of_transformers_is_read() -> None:
             quant_type=dict(default=dict(_type="Int4WeightOnlyConfig", _data=dict(group_size=0))),
         ),
         dict(quant_method="aqlm", out_group_size=0),
+        dict(quant_method="aqlm", nbits_per_codebook=10**30),
     ],
 )
 def test_what_cannot_be_understood_is_an_error(config: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from paramcalc.dtypes import Dtype, dtype
@@ -32,7 +33,8 @@ def of_checkpoint(model: Model) -> Dtype | None:
 def stated(model: Model) -> Any:
     """What a checkpoint's quantisation says about its cache, understood or not."""
     said = model.quantization or {}
-    return said.get("kv_cache_scheme") or (said.get("quantization") or said).get("kv_cache_quant_algo")
+    inner = said.get("quantization")
+    return said.get("kv_cache_scheme") or (inner if isinstance(inner, Mapping) else said).get("kv_cache_quant_algo")
 
 
 class Entries:

@@ -7,6 +7,7 @@ Quantisation configs speak of modules by their names in the reference classes: `
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -176,8 +177,10 @@ def pattern(text: str, *, exact: bool) -> tuple[Pattern, tuple[int, ...]]:
 
 def _compiled(text: str) -> re.Pattern[str] | None:
     try:
-        return re.compile(text)
-    except re.error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what an expression may mean in later versions of Python
+            return re.compile(text)
+    except (re.error, OverflowError, RecursionError):
         return None
 
 

@@ -14,6 +14,8 @@ def aqlm(stated: Stated) -> Scheme:
     """AQLM (2401.06118): codes into codebooks, and an fp16 scale for each output."""
     inputs, outputs = int(stated.get("in_group_size", 8)), int(stated.get("out_group_size", 1))
     books, bits = int(stated.get("num_codebooks", 1)), int(stated.get("nbits_per_codebook", 16))
+    if not 1 <= bits <= 16:
+        raise ValueError(f"nbits_per_codebook is {bits}")
     form = Format(
         f"aqlm-{books}x{bits}",
         Dtype("codes", inputs * outputs, books * (1 if bits <= 8 else 2)),

@@ -148,7 +148,9 @@ def fp8(stated: Stated) -> Scheme:
     own = [Rule("experts", floats.MXFP4)] if stated.get("expert_dtype") == "fp4" else []
     own.append(Rule("indexer.weights_proj"))  # kept in a wider dtype (DeepSeek-V3.2)
     own += [Rule("mtp.eh_proj"), Rule("mtp.shared_head")]  # no part of what DeepSeek-V3 quantises
-    return Scheme("fp8", form, LINEARS, (*left_out(stated), *own))
+    more = stated.get("modules_to_convert")
+    doubts = ("fp8: modules_to_convert names more than linear layers; bytes are an estimate",) if more else ()
+    return Scheme("fp8", form, LINEARS, (*left_out(stated), *own), doubts)
 
 
 def mxfp4(stated: Stated) -> Scheme:
@@ -166,9 +168,12 @@ def eetq(stated: Stated) -> Scheme:
     return Scheme("eetq", integers.EETQ, LINEARS, left_out(stated))
 
 
-def on_the_fly(form: Format) -> Callable[[Stated], Scheme]:
+def on_the_fly(form: Format, *doubts: str) -> Callable[[Stated], Scheme]:
     """A method without fields of its own."""
-    return lambda stated: Scheme(form.name, form._replace(reach=LAYERS), LINEARS, left_out(stated))
+    return lambda stated: Scheme(form.name, form._replace(reach=LAYERS), LINEARS, left_out(stated), doubts)
+
+
+UNWRITTEN = "nvfp4: transformers writes no such files, and holds scales twice while it computes; bytes are an estimate"
 
 
 def bitnet(stated: Stated) -> Scheme:
@@ -200,7 +205,7 @@ METHODS: dict[str, Callable[[Stated], Scheme]] = {
     "fp8": fp8,
     "mxfp4": mxfp4,
     "mxfp8": on_the_fly(floats.MXFP8),
-    "nvfp4": on_the_fly(floats.nvfp4()),
+    "nvfp4": on_the_fly(floats.nvfp4(), UNWRITTEN),
     "fbgemm-fp8": fbgemm_fp8,
     "eetq": eetq,
     "bitnet": bitnet,
