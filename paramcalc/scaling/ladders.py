@@ -39,6 +39,6 @@ def references(names: Sequence[str], asked: Question) -> Iterator[Figures]:
     for ladder in chosen(names):
         for preset in LADDERS[ladder]:
             model = load(preset)
-            width, figures = int(model.variants.values()[WIDTH].value), Bench(model, asked).figures(model.tree)
+            width, figures = int(model.variants.values()[WIDTH].value), Bench(model, asked).figures(model)
             ratio = width / figures["depth"]
             yield {"ladder": ladder, "name": preset, "width": width, "aspect_ratio": ratio, **figures}

@@ -68,28 +68,28 @@ class Bench:
         """What is to be said of the base, and of the format its weights are in."""
         return [*self.base.warnings, *weights.plan(self.base, self.question.assumed).warnings]
 
-    def tree(self, changes: Mapping[str, Any]) -> Component:
+    def model(self, changes: Mapping[str, Any]) -> Model:
         """The base with other values in some fields. Raises ParamcalcError where there is no such model."""
-        return self.pool.within(self.build, changes)
+        return self.base.but(tree=self.pool.within(self.build, changes))
 
     def point(self, changes: Mapping[str, Any]) -> Figures:
         """Its figures, or why there is no such model."""
         try:
-            return self.row(changes, self.tree(changes))
+            return self.row(changes, self.model(changes))
         except ParamcalcError as error:
             return {"valid": False, "problem": error.message, "fields": dict(changes)}
 
-    def row(self, changes: Mapping[str, Any], tree: Component) -> Figures:
+    def row(self, changes: Mapping[str, Any], model: Model) -> Figures:
         """The figures of the model with these changes."""
-        return {"valid": True, "problem": None, "fields": dict(changes), **self.figures(tree)}
+        return {"valid": True, "problem": None, "fields": dict(changes), **self.figures(model)}
 
-    def figures(self, tree: Component) -> Figures:
+    def figures(self, model: Model) -> Figures:
         """The figures of a model under the same names as `count` and `memory` have."""
-        found = [(unit.key(), unit) for unit in units(tree)]
+        found = [(unit.key(), unit) for unit in units(model.tree)]
         sums = self.adder.amounts(found)
         length, tokens = self.question.assumed.context, self.question.training_tokens or CHINCHILLA * sums.active
         forward = sums.forward if self.decodes else sums.forward // length
-        stored = self.weight_bytes(tree, found, sums)
+        stored = self.weight_bytes(model, found, sums)
         return {
             "parameters": {
                 "total": sums.total,
@@ -110,35 +110,35 @@ class Bench:
             "latency": self.latency(sums, stored=stored, forward=forward),
         }
 
-    def weight_bytes(self, tree: Component, found: Sequence[tuple[Hashable, Unit]], sums: Amounts) -> int:
+    def weight_bytes(self, model: Model, found: Sequence[tuple[Hashable, Unit]], sums: Amounts) -> int:
         """Bytes of the weights in the format that is assumed: what `memory` says."""
         if self.size is not None and not sums.buffers:
             return self.size * sums.total
-        key = tuple(tree.parts()), *[key for key, _ in found]
+        key = tuple(model.tree.parts()), *[key for key, _ in found]
         if key not in self.known:  # with the parts, so that nothing else can have their identity
-            self.known[key] = (None if self.by_layers else self.bytes_by_layer(tree)), found
+            self.known[key] = (None if self.by_layers else self.bytes_by_layer(model)), found
         sizes, _ = self.known[key]
         if sizes is None:
-            return sum(one.bytes for one in self.stored(tree))
+            return sum(one.bytes for one in self.stored(model))
         times: dict[int, int] = defaultdict(int)  # of each kind of layer, in the order in which they come
         for _, unit in found:
             if unit.layer is not None:
                 times[id(unit.layer.layer)] += unit.times
         return sum(map(mul, sizes, (1, *times.values())))
 
-    def bytes_by_layer(self, tree: Component) -> list[int] | None:
+    def bytes_by_layer(self, model: Model) -> list[int] | None:
         """What lies outside of layers takes, and one layer of each kind; None where that does not add up to all."""
-        short = one_of_each_layer(tree)
+        short = one_of_each_layer(model.tree)
         if short is None:
             return None
         sizes: dict[int, int] = defaultdict(int)
-        for one in self.stored(short):
+        for one in self.stored(model.but(tree=short)):
             sizes[one.weight.layers[0].start if one.weight.layers else OUTSIDE] += one.bytes
         return [sizes[number] for number in range(OUTSIDE, max(sizes) + 1)]
 
-    def stored(self, tree: Component) -> tuple[weights.Stored, ...]:
+    def stored(self, model: Model) -> tuple[weights.Stored, ...]:
         """Every tensor as it is stored."""
-        return weights.plan(self.base.but(tree=tree), self.question.assumed).stored
+        return weights.plan(model, self.question.assumed).stored
 
     def latency(self, sums: Amounts, *, stored: int, forward: int) -> Figures | None:
         """The estimate for one decoding step of the batch, where a device is asked for and the model decodes."""

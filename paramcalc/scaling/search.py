@@ -15,14 +15,14 @@ from typing import Any, Literal, NamedTuple, get_args
 from paramcalc.count import Figures
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import chosen
+from paramcalc.footprint.gguf.types import LONGEST_BLOCK
+from paramcalc.model import Model
 from paramcalc.scaling.point import Bench, Question
-from paramcalc.spec import Component
 
 Match = Literal["total", "non-embedding", "active", "flops", "weight-bytes"]
 Changes = Callable[[int], dict[str, Any]]
 MOST = 10**7  # steps of a width, or values of a field, that are tried at most
 NEIGHBOURS = 2
-BLOCK = 256  # elements of the longest blocks that formats have
 REACH = 64  # steps in which the next model that can be is looked for
 
 
@@ -72,8 +72,8 @@ class Search:
 
     def __init__(self, bench: Bench, aim: Goal, changes: Changes, *, step: int = 1) -> None:
         self.bench, self.aim, self.changes = bench, aim, changes
-        self.strides = (1,) if bench.size is not None else (1, BLOCK // gcd(step, BLOCK))
-        self.trees: dict[int, Component] = {}
+        self.strides = (1,) if bench.size is not None else (1, LONGEST_BLOCK // gcd(step, LONGEST_BLOCK))
+        self.models: dict[int, Model] = {}
         self.known: dict[int, Figures] = {}
         self.fitting: dict[int, bool] = {}
 
@@ -82,8 +82,8 @@ class Search:
         if count not in self.known:
             try:
                 changes = self.changes(count)
-                self.trees[count] = self.bench.tree(changes)
-                self.known[count] = self.bench.row(changes, self.trees[count])
+                self.models[count] = self.bench.model(changes)
+                self.known[count] = self.bench.row(changes, self.models[count])
             except ParamcalcError as error:
                 self.known[count] = {"valid": False, "problem": error.message, "fields": {}}
         return self.known[count]
@@ -141,8 +141,7 @@ class Search:
         if count not in self.fitting:
             from paramcalc.footprint import per_device
 
-            model = self.bench.base.but(tree=self.trees[count])
-            held = per_device.figures(model, self.bench.question.assumed)
+            held = per_device.figures(self.models[count], self.bench.question.assumed)
             self.fitting[count] = int(held["total"]["bytes"]) <= self.aim.at_most
         return self.fitting[count]
 

@@ -97,7 +97,7 @@ def figures(
         "model": describe(base),
         "warnings": bench.warnings(),
         "assumptions": asked.stated(base, follow),
-        "base": bench.figures(base.tree),
+        "base": bench.figures(base),
         "axes": {name: list(values) for name, values in grid.items()},
         "rows": rows,
         "overlay": beside,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from paramcalc.footprint.gguf.architectures import ARCHITECTURES
 from paramcalc.footprint.gguf.tensors import Contents
@@ -15,6 +16,9 @@ WANT_IMATRIX = ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS")
 AS_EXPERTS_ARE = (*FLOATS, "MXFP4_MOE")  # kinds of file in which experts that are MXFP4 already stay so
 TABLES = ("token_embd", "per_layer_token_embd", "output")
 GEMMA3_TOKENS = 262_144  # what the tokenizer of all published Gemma 3 has
+
+
+QUANTISED_NAME = attrgetter("name", "quantised")
 
 
 def doubts(model: Model, found: Contents) -> Iterator[str]:
@@ -30,8 +34,8 @@ def doubts(model: Model, found: Contents) -> Iterator[str]:
         yield f"llama.cpp has no place for {', '.join(refused)} in a file of {arch.name} and refuses this model"
     if values := [f"{key}: {value}" for key, value in arch.refuses if model.config.get(key) == value]:
         yield f"llama.cpp's converter cannot deal with {', '.join(values)}"
-    counts = Counter((t.layer, t.name) for t in found.tensors if t.quantised)
-    if twice := sorted({name for (_, name), n in counts.items() if n > 1}):
+    counts = Counter(zip(found.numbers, map(QUANTISED_NAME, found.tensors), strict=True))
+    if twice := sorted({name for (_, (name, quantised)), n in counts.items() if quantised and n > 1}):
         yield f"some layer has more than one {', '.join(twice)}"
     if arch.full_rope and found.full_first:
         yield "the first layer attends to all tokens, which no model does that was compared"

@@ -55,7 +55,7 @@ class Place(NamedTuple):
     """What the rules ask about a tensor."""
 
     role: Role
-    row: int  # elements of a row, which blocks must divide
+    row: int  # elements of a row, which blocks must divide, or their largest divisor that blocks may have
     stacked: bool  # more than one matrix: experts
     layer: int
     before: int  # tensors of its role that came before it
@@ -91,7 +91,7 @@ def fitting(name: str, row: int) -> str:
     if row % TYPES[name].block_elements == 0:
         return name
     if name in NO_FALLBACK:
-        raise ValueError(f"{name} needs rows of a multiple of {TYPES[name].block_elements} elements, not {row}")
+        raise ValueError(f"{name} needs rows of a multiple of {TYPES[name].block_elements} elements")
     name = FALLBACKS.get(name, name)
     return name if row % TYPES[name].block_elements == 0 else "F16"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from math import gcd
 from typing import Any, NamedTuple
 
 from paramcalc.errors import ParamcalcError
@@ -12,7 +14,7 @@ from paramcalc.footprint.gguf.doubts import AS_EXPERTS_ARE, doubts, mxfp4_expert
 from paramcalc.footprint.gguf.mixture import File, Place, Role, chosen
 from paramcalc.footprint.gguf.names import AS_CONVERTED, F32_CONVERTED
 from paramcalc.footprint.gguf.tensors import OUTSIDE, Contents, Tensor, contents, layers_of, outside, text_part
-from paramcalc.footprint.gguf.types import FLOATS, TYPES, ftype
+from paramcalc.footprint.gguf.types import FLOATS, LONGEST_BLOCK, TYPES, ftype
 from paramcalc.model import Model
 from paramcalc.spec import CATEGORIES, Category
 
@@ -73,13 +75,13 @@ def stage_of(whole: Model, stage: Model, name: str) -> tuple[Stored, ...]:
     end = first + sum(1 for _ in layers_of(tree))
     last = found.layers if end == found.layers - found.predicting else end  # modules that predict more come after all
 
-    def held(tensor: Tensor) -> bool:
-        if tensor.layer == OUTSIDE:
+    def held(tensor: Tensor, number: int) -> bool:
+        if number == OUTSIDE:
             return tensor.name in here or tensor.name not in everywhere
-        return first <= tensor.layer < last
+        return first <= number < last
 
-    measures = map(measured, found.tensors)
-    return summed(pair for tensor, *pair in zip(found.tensors, types, measures, strict=True) if held(tensor))
+    entries = zip(found.tensors, found.numbers, types, strict=True)
+    return summed((name, measured(tensor)) for tensor, number, name in entries if held(tensor, number))
 
 
 def _decided(model: Model, kind: str, *, imatrix: bool) -> tuple[Contents, list[str], list[str]]:
@@ -95,8 +97,8 @@ def _decided(model: Model, kind: str, *, imatrix: bool) -> tuple[Contents, list[
 
 def _file(model: Model, kind: str, *, imatrix: bool) -> GgufFile:
     found, types, said = _decided(model, kind, imatrix=imatrix)
-    measures = model.remembered("gguf measures", lambda: map(measured, found.tensors))
-    alike = Counter(zip(types, measures, strict=True))
+    measures = {name: measured(tensor) for name, tensor in found.distinct().items()}
+    alike = Counter(zip(types, map(measures.__getitem__, map(id, found.tensors)), strict=True))
     padded = sum(
         count * -(-rows * TYPES[name].bytes(row) // ALIGNMENT) * ALIGNMENT
         for (name, (_, _, row, rows)), count in alike.items()
@@ -144,25 +146,47 @@ def types_of(model: Model, found: Contents, kind: str, *, imatrix: bool) -> list
         seventy_billion=seventy_billion(arch, found),
         falcon=arch.name == "falcon",
     )
-    seen: Counter[Role] = Counter()
     kept = mxfp4_experts(model) and kind in AS_EXPERTS_ARE
-    return [
-        "MXFP4" if kept and t.quantised and t.category == "experts" else type_of(t, file, seen) for t in found.tensors
-    ]
+    each = {name: asked(t, file, kept=kept) for name, t in found.distinct().items()}
+    return decided(file, tuple(map(each.__getitem__, map(id, found.tensors))), tuple(found.numbers))
 
 
-def type_of(tensor: Tensor, file: File, seen: Counter[Role]) -> str:
-    """The type of a tensor, given how many of each role the tool has seen; now it has seen one more."""
-    if not tensor.quantised or (tensor.name in F32_CONVERTED and file.base in FLOATS):
+class Asked(NamedTuple):
+    """What the type of a tensor depends on, beside the tensors before it."""
+
+    known: str | None  # the type, where the tool chooses none
+    name: str
+    role: Role
+    row: int
+    stacked: bool
+
+
+def asked(tensor: Tensor, file: File, *, kept: bool) -> Asked:
+    """What is asked of a tensor. Where the tool chooses no type it stays as converted."""
+    known = None
+    if kept and tensor.quantised and tensor.category == "experts":
+        known = "MXFP4"
+    elif not tensor.quantised or (tensor.name in F32_CONVERTED and file.base in FLOATS):
         converted = file.base if file.base in FLOATS else "F16"
-        return converted if tensor.name in AS_CONVERTED and tensor.rows > 1 else "F32"
-    place = Place(tensor.role, tensor.ne[0], tensor.stacked, tensor.layer, seen[tensor.role])
-    seen[tensor.role] += 1
-    try:
-        return chosen(file, place)
-    except ValueError as error:
-        message = f"llama-quantize cannot write this model as {file.ftype}: {tensor.name}: {error}"
-        raise ParamcalcError(message, "choose another type, such as Q4_K_M") from error
+        known = converted if tensor.name in AS_CONVERTED and tensor.rows > 1 else "F32"
+    return Asked(known, tensor.name, tensor.role, gcd(tensor.ne[0], LONGEST_BLOCK), tensor.stacked)
+
+
+@lru_cache(maxsize=32)
+def decided(file: File, tensors: tuple[Asked, ...], layers: tuple[int, ...]) -> list[str]:
+    """The type of each tensor. Remembered: models that differ in width alone have the same types in most cases."""
+    seen: Counter[Role] = Counter()
+    found = []
+    for (known, name, role, row, stacked), layer in zip(tensors, layers, strict=True):
+        if known is None:
+            try:
+                known = chosen(file, Place(role, row, stacked, layer, seen[role]))
+            except ValueError as error:
+                message = f"llama-quantize cannot write this model as {file.ftype}: {name}: {error}"
+                raise ParamcalcError(message, "choose another type, such as Q4_K_M") from error
+            seen[role] += 1
+        found.append(known)
+    return found
 
 
 def seventy_billion(arch: Architecture, found: Contents) -> bool:

@@ -31,7 +31,6 @@ class Tensor(NamedTuple):
     parameters: int  # how many of the model's it holds: none where the converter made it up
     quantised: bool = False  # whether the file's type is asked for at all, or it stays F32
     role: Role = "other"
-    layer: int = OUTSIDE
 
     @property
     def rows(self) -> int:
@@ -47,13 +46,18 @@ class Tensor(NamedTuple):
 class Contents(NamedTuple):
     """What the converter writes, in the order in which the tool goes through it, and what it asks about the model."""
 
-    tensors: list[Tensor]
+    tensors: list[Tensor]  # those of equal layers the same objects
+    numbers: list[int]  # the layer of each
     layers: int
     gqa: int  # query heads for each key/value head, as the tool finds them; 0 without the latter
     experts: int
     left_out: list[str]  # parts of the model that are not in this file
     predicting: int  # of the layers, those for multi-token prediction
     full_first: bool  # whether the first layer's attention looks at all tokens
+
+    def distinct(self) -> dict[int, Tensor]:
+        """Each tensor object once, by its identity: few, however deep the model is."""
+        return dict(zip(map(id, self.tensors), self.tensors, strict=True))
 
 
 def contents(model: Model, arch: Architecture) -> Contents:
@@ -64,18 +68,25 @@ def contents(model: Model, arch: Architecture) -> Contents:
     full = [attn for attn in attns if attn.window is None] or attns
     added = scaled(model.config, int(full[0].head_dim) if full else 0, arch)
     tensors = [Tensor(name, "weight", (length,), "other", 0) for name, length in added.items()] + outside(tree, arch)
-    made: dict[int, list[Tensor]] = {}
-    for i, layer in enumerate(layers):
-        if id(layer) not in made:
-            made[id(layer)] = named(layer.weights(), layer, arch)
-        tensors += [t._replace(layer=i) for t in made[id(layer)]]
+    numbers = [OUTSIDE] * len(tensors)
+    made = {id(layer): named(layer.weights(), layer, arch) for layer in unique(layers)}
     more = mtp_layers(model, layers, mtp, arch) if arch.mtp == "kept" else []
-    tensors += [t._replace(layer=len(layers) + i) for i, these in enumerate(more) for t in these]
+    for i, these in enumerate([*(made[id(layer)] for layer in layers), *more]):
+        tensors += these
+        numbers += [i] * len(these)
     if mtp is not None and not more:
         left_out.append("multi-token-prediction layers")
     full_first = any(attn.window is None for layer in layers[:1] for attn in within(layer, Attention))
-    count = len(layers) + len(more)
-    return Contents(tensors, count, gqa(model, layers, arch), experts(model, layers), left_out, len(more), full_first)
+    return Contents(
+        tensors,
+        numbers,
+        len(layers) + len(more),
+        gqa(model, layers, arch),
+        experts(model, layers),
+        left_out,
+        len(more),
+        full_first,
+    )
 
 
 # -- parts of the tree ---------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ TYPES = {
         Dtype("TQ1_0", 256, 54),
     )
 }
+LONGEST_BLOCK = max(t.block_elements for t in TYPES.values())  # 256; the others divide it
 FLOATS = ("F32", "F16", "BF16")
 
 # Kind of file -> the type of what no rule treats otherwise; most are named after it.
