@@ -11,9 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from paramcalc.config_fields import DEEPEST, LARGEST_SIZE, MAY_BE_ZERO, SYMBOLS
-from paramcalc.config_keys import known_keys
 from paramcalc.config_messages import beyond, shown
-from paramcalc.config_reading import Fields, Reading, Stated
+from paramcalc.config_reading import Fields, Reading, Stated, differing
 from paramcalc.dims import Dim, named
 from paramcalc.errors import ConfigError
 
@@ -38,7 +37,7 @@ class Config:
         self._reading = reading
         self.path = path
         self._read: set[str] = set()
-        self._counted: set[str] = set()  # keys of activations whose parameters the recipe counts
+        self.counted: set[str] = set()  # keys of activations whose parameters the recipe counts
         self._sections: dict[str, Config] = {}
         self._like: Mapping[str, Config] = {}  # sections of the view that this one was made of
         # What holds for all views that are made of one another:
@@ -202,14 +201,6 @@ class Config:
         """The views of nested mappings that were asked for, in that order."""
         return list(self._sections.values())
 
-    def all_doubts(self) -> list[str]:
-        """The doubts of this view and of every section below it."""
-        return self.doubts + [doubt for section in self._sections.values() for doubt in section.all_doubts()]
-
-    def all_notes(self) -> list[str]:
-        """The notes of this view and of every section below it."""
-        return self.notes + [note for section in self._sections.values() for note in section.all_notes()]
-
     def words(self, name: str, allowed: Collection[str], *, any_length: bool = False) -> list[str] | None:
         """A list with one word per layer, such as layer_types; None when absent.
 
@@ -277,42 +268,16 @@ class Config:
         """The error for a required field that is absent."""
         return self.error(name, "is required and missing", hint=f"add {self.key(name)} to the config")
 
-    def unread(self) -> list[str]:
-        """Keys foreign to the family that are not known to be harmless: each could change a shape.
-
-        A key with a declared default is the family's own, read or not: MoE fields of a model without experts.
-        """
-        harmless, when_off, _ = known_keys()
-        loose = [
-            f"{self.path}{key}"
-            for key, value in self._foreign()
-            if key not in harmless and not (key in when_off and not value)
-        ]
-        for section in self._sections.values():
-            loose += section.unread()
-        return loose
-
-    def learned_activations(self) -> list[tuple[str, str]]:
-        """Keys with activations that have parameters of their own, which the recipe does not count.
-
-        T5's key says two things: gated-prelu.
-        """
-        learned = known_keys().learned_activations
-        found = [
-            (f"{self.path}{key}", value)
-            for key, value in self.fields.items()
-            if isinstance(value, str) and value.rpartition("-")[2] in learned and key not in self._counted
-        ]
-        for section in self._sections.values():
-            found += section.learned_activations()
-        return found
-
     def counted_activation(self, name: str) -> str:
         """The word of an activation whose parameters the recipe counts, where it has any."""
-        self._counted.update(self._keys(name))
+        self.counted.update(self._keys(name))
         return str(getattr(self, name))
 
-    def _foreign(self) -> Iterator[tuple[str, Any]]:
+    def foreign(self) -> Iterator[tuple[str, Any]]:
+        """Keys that are not the family's own, and what they say; a key with a declared default is its own, read or not.
+
+        MoE fields of a model without experts, say.
+        """
         own = self._reading
         known = {*self._read, *own.defaults, *own.names.values(), *own.unused}
         return ((key, value) for key, value in self.fields.items() if key not in known and value is not None)
@@ -348,12 +313,6 @@ class Config:
         if value > most:
             raise self.error(name, beyond(value, most))
         return value
-
-
-def differing(before: Fields, after: Fields) -> Iterator[str]:
-    """The keys that stand in one of the two alone, or whose values are not the same objects."""
-    yield from (key for key, value in after.items() if key not in before or before[key] is not value)
-    yield from (key for key in before if key not in after)
 
 
 def _symbolic(name: str, key: str, value: Any) -> Any:

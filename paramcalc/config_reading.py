@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 Fields = Mapping[str, Any]
@@ -61,3 +61,9 @@ class Stated(NamedTuple):
         value = next((value for value in said if value is not None), None)
         silent = value is None and not (said and name in self.reading.nullable)
         return self.reading.defaults.get(name) if silent else value
+
+
+def differing(before: Fields, after: Fields) -> Iterator[str]:
+    """The keys that stand in one of the two alone, or whose values are not the same objects."""
+    yield from (key for key, value in after.items() if key not in before or before[key] is not value)
+    yield from (key for key in before if key not in after)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from paramcalc import readers
-from paramcalc.config import Config
+from paramcalc import config_remarks, readers
 from paramcalc.dtypes import DEFAULT, QUANTISED_REST, dtype
 from paramcalc.errors import ConfigError, ParamcalcError, StrictError, one_line
 from paramcalc.families.registry import Family, exists, find, get, index, split_class
@@ -106,7 +105,7 @@ def _from_config(
     view = configured.view(overrides)
     tree = configured.built(view)
     fields = dict(view.fields)
-    doubts += reading_doubts(view)
+    doubts += config_remarks.doubts(view)
     if not index()[family.name].goldens:
         doubts.append(f"{family.name}: this family has not been verified against a reference")
     quantization, in_section = _quantization({**document.beside, **fields})
@@ -125,18 +124,8 @@ def _from_config(
         quantization=quantization,
         quantised_towers=not in_section,
         doubts=list(dict.fromkeys(doubts)),
-        notes=notes + view.all_notes(),
+        notes=notes + config_remarks.notes(view),
     )
-
-
-def reading_doubts(view: Config) -> list[str]:
-    """What the reading of a config left open: doubts of the recipe, keys that nobody looked at."""
-    unread = [f"{view.family}: key {key!r} was not used; the count may be incomplete" for key in view.unread()]
-    learned = [
-        f"{view.family}: {key} is {word}, an activation with parameters of its own in each FFN; they are not counted"
-        for key, word in view.learned_activations()
-    ]
-    return [*view.all_doubts(), *unread, *learned]
 
 
 def _model(

@@ -10,6 +10,7 @@ from paramcalc.config import Config
 from paramcalc.config_fields import DEEPEST, LARGEST_SIZE
 from paramcalc.config_keys import known_keys
 from paramcalc.config_reading import Reading
+from paramcalc.config_remarks import learned_activations, unread
 from paramcalc.errors import ConfigError
 
 READING = Reading(
@@ -58,7 +59,7 @@ def test_fixed_fields_do_not_listen_to_the_file() -> None:
     c = view(window=32)
 
     assert c.window == 16
-    assert c.unread() == ["window"]
+    assert unread(c) == ["window"]
 
 
 def test_an_undeclared_field_is_a_slip_of_the_recipe() -> None:
@@ -143,14 +144,14 @@ def test_foreign_keys_are_reported_and_known_ones_are_not() -> None:
     )
     _ = c.hidden_size
 
-    assert c.unread() == ["gate_per_layer", "qkv_bias"]
+    assert unread(c) == ["gate_per_layer", "qkv_bias"]
 
 
 def test_an_activation_with_parameters_is_never_harmless() -> None:
-    assert view(hidden_act="silu").unread() == []
-    assert view(hidden_act="silu").learned_activations() == []
-    assert view(hidden_act="xielu").unread() == []
-    assert view(hidden_act="xielu").learned_activations() == [("hidden_act", "xielu")]
+    assert unread(view(hidden_act="silu")) == []
+    assert learned_activations(view(hidden_act="silu")) == []
+    assert unread(view(hidden_act="xielu")) == []
+    assert learned_activations(view(hidden_act="xielu")) == [("hidden_act", "xielu")]
 
 
 def test_null_for_a_flag_that_is_on_by_default_is_a_doubt() -> None:
@@ -165,7 +166,7 @@ def test_sections_report_under_their_path() -> None:
     section = c.section("text", Reading({"hidden_size": 7}))
 
     assert section.hidden_size == 5
-    assert c.unread() == ["text.odd"]
+    assert unread(c) == ["text.odd"]
 
 
 def test_a_section_must_be_a_mapping() -> None:

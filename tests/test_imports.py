@@ -108,7 +108,7 @@ LAYERS = (
     "components",
     "model config overrides",
     "families | report count outline legend explain footprint compute",
-    "presets readers variants loading",
+    "presets readers variants config_remarks loading",
     "scaling plots",
     "catalog render",
     "__init__ __main__ cli",
