@@ -237,6 +237,10 @@ class Config:
             raise self.error(name, f"must be a list, not {shown(values)}")
         return list(values)
 
+    def sizes(self, name: str) -> list[int]:
+        """A list of sizes; when absent the class's default, or empty."""
+        return [self.whole(name, size) for size in self.listed(name) or []]
+
     def numbers(self, name: str) -> list[int]:
         """A list of layer numbers; empty when absent."""
         values = self.raw(name)

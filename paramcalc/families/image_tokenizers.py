@@ -52,7 +52,7 @@ def looks(width: int) -> Block:
 
 def levels(v: Config) -> list[int]:
     """Channels of each level, the image's own first."""
-    return [v.base_channels * v.whole("channel_multiplier", factor) for factor in v.listed("channel_multiplier") or []]
+    return [v.base_channels * factor for factor in v.sizes("channel_multiplier")]
 
 
 def through(

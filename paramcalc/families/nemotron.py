@@ -12,7 +12,7 @@ from paramcalc.families.audio_encoders import conformer_layer, tower_norm
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import joined, own_language_model, section_alone, text_alone
-from paramcalc.families.skeletons import batch_norm, layer_norm
+from paramcalc.families.skeletons import batch_norm, layer_norm, scaled
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import two_layers
 from paramcalc.leaves import Conv1d, Linear, Norm, Param
@@ -26,13 +26,12 @@ def radio(v: Config) -> Block:
     """A ViT over patches of images and of a few frames, with several class tokens (RADIO, 2312.06709; RadioModel)."""
     d, patch, frames = v.hidden_size, v.num_channels * v.patch_size * v.patch_size, v.video_temporal_patch_size
     side = named("side", v.max_img_size // v.patch_size, origin="max_img_size / patch_size")
-    norm, scale, hidden = layer_norm(v), Param(shape=(d,)), int(d * v.mlp_ratio)
+    hidden = int(d * v.mlp_ratio)
     if v.use_swiglu_ffn:
         hidden = (int(hidden * 2 / 3) + 7) // 8 * 8
     width = named("d_ff", hidden, origin="hidden_size x mlp_ratio")
     ffn = Mlp(width=d, hidden=width, gated=v.use_swiglu_ffn, bias=True)
-    attn = mha(v, qkv_bias=v.qkv_bias)
-    layer = block(input_norm=norm, attn=attn, attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
+    layer = scaled(layer_norm(v), mha(v, qkv_bias=v.qkv_bias), ffn)
     chosen = v.listed("summary_idxs")
     return block(
         "vision",
@@ -45,7 +44,7 @@ def radio(v: Config) -> Block:
     )
 
 
-@tower("parakeet_encoder")
+@tower("nemotron_h_omni_audio")
 def parakeet(v: Config) -> Block:
     """A conformer behind separable convolutions over a spectrogram (Fast Conformer, 2305.05084; ParakeetEncoder)."""
     d, heads, channels, kernel = (

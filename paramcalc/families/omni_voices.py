@@ -8,8 +8,8 @@ from paramcalc.dims import named
 from paramcalc.families.attentions import gqa, head_dim, sized
 from paramcalc.families.audio_encoders import tower_norm
 from paramcalc.families.feedforward import glu, mlp, moe
-from paramcalc.families.skeletons import pre_norm
-from paramcalc.families.sound_codecs import hifi_gan, numbers, snake, wave
+from paramcalc.families.skeletons import pre_norm, scaled
+from paramcalc.families.sound_codecs import hifi_gan, snake, wave
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import two_layers
 from paramcalc.leaves import Conv1d, Embedding, Linear, Param
@@ -61,7 +61,7 @@ def dit(v: Config) -> Block:
 
 def speaker(v: Config) -> Block:
     """Convolutions that see what sets a voice apart (ECAPA-TDNN, 2005.07143)."""
-    widths, kernels, dilations = (numbers(v, f"enc_{name}") for name in ("channels", "kernel_sizes", "dilations"))
+    widths, kernels, dilations = (v.sizes(f"enc_{name}") for name in ("channels", "kernel_sizes", "dilations"))
     equal = 0 < len(widths) == len(kernels) == len(dilations)
     v.require(equal, "enc_channels, enc_kernel_sizes and enc_dilations are not equally long")
     scale, last, narrow = v.enc_res2net_scale, widths[-1], v.enc_attention_channels
@@ -147,15 +147,14 @@ def code_predictor(q: Config) -> Block:
 def code2wav(v: Config) -> Block:
     """From codes to a waveform: layers, ConvNeXt, and convolutions with periodic activations (Qwen3OmniMoeCode2Wav)."""
     d, norm, scale = v.hidden_size, tower_norm(v.hidden_size, bias=False), Param(shape=(v.hidden_size,))
-    attn = gqa(v, bias=v.attention_bias)
-    layer = block(input_norm=norm, attn=attn, attn_scale=scale, post_norm=norm, ffn=glu(v), ffn_scale=scale)
+    layer = scaled(norm, gqa(v, bias=v.attention_bias), glu(v))
     next_layer = block(conv=Conv1d(channels=d, kernel=7), norm=tower_norm(d), ffn=mlp(v, 4 * d), scale=scale)
     parts: dict[str, Component] = {}
-    for i, factor in enumerate(numbers(v, "upsampling_ratios")):
+    for i, factor in enumerate(v.sizes("upsampling_ratios")):
         parts[f"resize_{i}"] = block(conv=wave(d, d, factor), convnext=next_layer)
     before = v.decoder_dim
     parts["conv_in"] = wave(d, before, 7)
-    for i, rate in enumerate(numbers(v, "upsample_rates")):
+    for i, rate in enumerate(v.sizes("upsample_rates")):
         width = named(f"c_{i + 1}", v.decoder_dim // 2 ** (i + 1), origin=f"decoder_dim / 2^{i + 1}")
         bends = snake(width)
         one = block(snake_1=bends, conv_1=wave(width, width, 7), snake_2=bends, conv_2=wave(width, width, 1))

@@ -10,7 +10,7 @@ from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads, mha, sized
 from paramcalc.families.encoding import embeddings
 from paramcalc.families.feedforward import glu, mlp
-from paramcalc.families.skeletons import layer_norm, pre_norm, rms
+from paramcalc.families.skeletons import layer_norm, pre_norm, rms, scaled
 from paramcalc.families.towers import tower
 from paramcalc.families.vision import pair, patch_count, patches
 from paramcalc.leaves import Embedding, Linear, Norm, Param
@@ -126,10 +126,9 @@ def beit(v: Config) -> Block:
     distances = Param(shape=((2 * places[0] - 1) * (2 * places[1] - 1) + 3, heads))
     started = v.raw("layer_scale_init_value")
     v.require(started is None or isinstance(started, int | float), "layer_scale_init_value must be a number")
-    scale = Param(shape=(d,)) if started is None or started > 0 else None
+    join = scaled if started is None or started > 0 else pre_norm
     attn = mha(v).but(k_bias=False, inner=distances if v.use_relative_position_bias else None)
-    ffn = mlp(v, v.intermediate_size)
-    layer = block(input_norm=norm, attn=attn, attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
+    layer = join(norm, attn, mlp(v, v.intermediate_size))
     token, rows = Param(shape=(1, 1, d)), places[0] * places[1] + 1
     return block(
         "vision",
@@ -155,7 +154,7 @@ def grid(v: Config) -> tuple[int, int]:
 @tower("swin", "donut-swin")
 def swin(v: Config) -> Block:
     """Attention within windows, four vectors joined between stages (Swin Transformer, 2103.14030; SwinModel)."""
-    depths, heads = ([v.whole(name, size) for size in v.listed(name) or []] for name in ("depths", "num_heads"))
+    depths, heads = v.sizes("depths"), v.sizes("num_heads")
     v.require(0 < len(depths) <= len(heads), f"num_heads has {len(heads)} entries, depths {len(depths)}")
     d, donut, places = v.embed_dim, v.family == "donut-swin", grid(v)
     rows = places[0] * places[1] + (1 if donut else 0)

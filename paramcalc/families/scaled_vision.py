@@ -10,7 +10,7 @@ from paramcalc.families.attentions import mha
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import sees
-from paramcalc.families.skeletons import layer_norm
+from paramcalc.families.skeletons import layer_norm, scaled
 from paramcalc.families.towers import tower
 from paramcalc.families.vision import patch_count, patches, square, two_layers
 from paramcalc.leaves import Embedding, Linear, Param
@@ -19,10 +19,8 @@ from paramcalc.spec import Component
 
 def scaled_layers(v: Config, hidden: int | None = None) -> Stack:
     """ViT's layers with a scale behind attention and behind the FFN, which is mlp_ratio times as wide unless stated."""
-    norm, scale = layer_norm(v), Param(shape=(v.hidden_size,))
     hidden = hidden or named("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
-    layer = block(input_norm=norm, attn=mha(v), attn_scale=scale, post_norm=norm, ffn=mlp(v, hidden), ffn_scale=scale)
-    return stack("vision", Run(v.num_hidden_layers, layer))
+    return stack("vision", Run(v.num_hidden_layers, scaled(layer_norm(v), mha(v), mlp(v, hidden))))
 
 
 @tower("step3p5_vision")

@@ -47,6 +47,12 @@ def pre_norm(norm: Component, attn: Component, ffn: Component) -> Block:
     return block(input_norm=norm, attn=attn, post_norm=norm, ffn=ffn)
 
 
+def scaled(norm: Norm, attn: Component, ffn: Component) -> Block:
+    """Llama's layer with a scale for each channel behind attention and behind the FFN (LayerScale, 2103.17239)."""
+    scale = Param(shape=(norm.width,))
+    return block(input_norm=norm, attn=attn, attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
+
+
 def norms_around(norm: Component, attn: Component, ffn: Component) -> Block:
     """A norm before and after attention, and before and after the FFN (Gemma 2, AFMoE)."""
     return block(input_norm=norm, attn=attn, post_attn_norm=norm, pre_ffn_norm=norm, ffn=ffn, post_ffn_norm=norm)

@@ -10,6 +10,7 @@ from paramcalc.dims import named
 from paramcalc.families.attentions import equal_heads, gqa
 from paramcalc.families.audio_encoders import tower_norm
 from paramcalc.families.feedforward import mlp
+from paramcalc.families.skeletons import scaled
 from paramcalc.families.towers import tower
 from paramcalc.leaves import Conv1d, Param
 from paramcalc.spec import Component, present
@@ -119,9 +120,7 @@ def mimi(v: Config) -> Block:
     v.require(any(halves), "encoder_config and decoder_config are null", "one of the two must be there")
     equal_heads(v)
     down, up = seanet(v, ratios)
-    norm, scale = tower_norm(d), Param(shape=(d,))
-    attn, ffn = gqa(v, bias=v.attention_bias), mlp(v, v.intermediate_size, bias=False)
-    layer = block(input_norm=norm, attn=attn, attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
+    layer = scaled(tower_norm(d), gqa(v, bias=v.attention_bias), mlp(v, v.intermediate_size, bias=False))
     layers, stride, groups = Run(v.num_hidden_layers, layer), strides(v, prod(ratios)), v.upsample_groups
     v.require(not stride or d % groups == 0, f"hidden_size ({d}) is not divisible by upsample_groups ({groups})")
     fewer = more = None
@@ -182,19 +181,14 @@ def snake(width: int) -> Param:
     return Param(shape=(2, width))
 
 
-def numbers(v: Config, name: str) -> list[int]:
-    """A list of sizes."""
-    return [v.whole(name, size) for size in v.listed(name) or []]
-
-
 def hifi_gan(v: Config, d_in: int, *, snakes: bool = False) -> dict[str, Component]:
     """Half as many channels at each step up, and residual blocks of several kernels (HiFi-GAN, 2010.05646).
 
     `snakes`: behind periodic activations, as in BigVGAN.
     """
-    first, depth = v.upsample_initial_channel, len(numbers(v, "upsample_rates"))
-    kernels = numbers(v, "upsample_kernel_sizes")
-    blocks, dilations = numbers(v, "resblock_kernel_sizes"), v.listed("resblock_dilation_sizes") or []
+    first, depth = v.upsample_initial_channel, len(v.sizes("upsample_rates"))
+    kernels = v.sizes("upsample_kernel_sizes")
+    blocks, dilations = v.sizes("resblock_kernel_sizes"), v.listed("resblock_dilation_sizes") or []
     v.require(0 < depth <= len(kernels), f"upsample_rates has {depth} entries, upsample_kernel_sizes {len(kernels)}")
     v.require(all(isinstance(one, list) for one in dilations), "resblock_dilation_sizes must be lists")
     short = snakes and any(len(one) < 3 for one in dilations)

@@ -14,7 +14,7 @@ from paramcalc.families.attentions import mha
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import any_language_model, joined, only_text
-from paramcalc.families.skeletons import layer_norm
+from paramcalc.families.skeletons import layer_norm, pre_norm, scaled
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import pair, two_layers
 from paramcalc.leaves import Param
@@ -97,15 +97,14 @@ def perception_encoder(v: Config, e: Encoder) -> Block:
         pooled_norm = e.core and pool == "avg"
     if last_norm is None:
         last_norm = e.core and not pooled_norm
-    scaled = a.raw("init_values") is not None or e.scaled
-    norm, scale, (height, width) = layer_norm(a), Param(shape=(d,)) if scaled else None, pair(a, "img_size")
+    join = scaled if a.raw("init_values") is not None or e.scaled else pre_norm
+    norm, (height, width) = layer_norm(a), pair(a, "img_size")
     places = named("patches", (height // a.patch_size) * (width // a.patch_size), origin="img_size / patch_size")
 
     def hidden(ratio: float) -> int:
         return named("d_ff", int(d * ratio), origin="embed_dim x mlp_ratio")
 
-    ffn = mlp(a, hidden(a.mlp_ratio))
-    layer = block(input_norm=norm, attn=mha(a), attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
+    layer = join(norm, mha(a), mlp(a, hidden(a.mlp_ratio)))
     token = Param(shape=(1, 1, d))
     pooling = block(probe=token, attn=mha(a), norm=norm, ffn=mlp(a, hidden(4.0 if e.core else a.mlp_ratio)))
     return block(

@@ -44,8 +44,7 @@ def tokenizer(v: Config) -> Block:
 
 def sizes(v: Config) -> tuple[list[int], list[int]]:
     """What each step down joins, and how many layers follow each step and come before all."""
-    ratios = [v.whole("downsampling_ratios", ratio) for ratio in v.listed("downsampling_ratios") or []]
-    depths = [v.whole("depths", depth) for depth in v.listed("depths") or []]
+    ratios, depths = v.sizes("downsampling_ratios"), v.sizes("depths")
     v.require(len(depths) > len(ratios), f"depths has {len(depths)} entries, fewer than {len(ratios) + 1}")
     return ratios, depths
 

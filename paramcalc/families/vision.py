@@ -10,7 +10,7 @@ from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import biased, mha
 from paramcalc.families.feedforward import glu, mlp
-from paramcalc.families.skeletons import ignored, layer_norm, pre_norm, rms
+from paramcalc.families.skeletons import ignored, layer_norm, pre_norm, rms, scaled
 from paramcalc.families.towers import tower, tower_in
 from paramcalc.leaves import Embedding, Linear, Norm, Param
 from paramcalc.spec import Component
@@ -285,10 +285,10 @@ def internvl_vision(v: Config) -> Block:
     norm = Norm(width=d, bias=v.norm_type == "layer_norm")
     image, patch = pair(v, "image_size"), pair(v, "patch_size")
     count = named("patches", (image[0] // patch[0]) * (image[1] // patch[1]), origin="image_size / patch_size")
-    token, scale, qk_norm = Param(shape=(1, 1, d)), Param(shape=(d,)), Norm(width=d) if v.use_qk_norm else None
+    token, qk_norm = Param(shape=(1, 1, d)), Norm(width=d) if v.use_qk_norm else None
     attn = mha(v, qkv_bias=bias).but(q_norm=qk_norm, k_norm=qk_norm)
     ffn = mlp(v, v.intermediate_size)
-    layer = block(input_norm=norm, attn=attn, attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
+    layer = scaled(norm, attn, ffn)
     return block(
         "vision",
         class_token=token,
