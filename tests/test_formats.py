@@ -16,7 +16,11 @@ from paramcalc.dtypes import dtype
 from paramcalc.footprint.formats import bits_per_weight
 from paramcalc.footprint.formats_known import format_named, listed
 from paramcalc.footprint.gguf.types import BASES, PUBLISHED_BITS
+from paramcalc.footprint.listing import dtype_infos
 from paramcalc.footprint.report import MemoryReport
+from paramcalc.render.listings import dtype_row
+from paramcalc.render.listings import listed as drawn
+from paramcalc.render.table import draw
 
 SQUARE = (4096, 4096)
 FOUR = 8_388_608  # bytes of its values in 4 bits
@@ -263,7 +267,7 @@ def test_formats_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> Non
     assert {f"gguf-{kind.lower()}" for kind in BASES} <= set(found)
     assert found["gguf-q8_0"]["bits"] == "8.5"
     assert found["gguf-q4_k_m"]["bits"] == "4.8944"  # not Q4_K's 4.5: attention's values and half of the rest have more
-    assert found["mxfp4"]["leaves"] == "all but experts"
+    assert found["mxfp4"]["leaves"] == "all but experts, where there are some"
     assert not found["exl2-4.65bpw"]["exact"]
     assert (shown["name"], shown["bits"]) == ("gptq-int4-g32", "4.6328")  # 4 + 20 / 32, and 32 / 4096 for the index
 
@@ -274,6 +278,14 @@ def test_published_bits_are_those_of_the_files(kind: str, bits: str) -> None:
     weights = memory("llama3.1-8b", dtype=kind).weights
 
     assert abs(Decimal(8 * weights.bytes) / 8_030_261_312 - Decimal(bits)) < Decimal("0.0001")
+
+
+def test_a_terminal_of_100_columns_has_room_for_the_layouts() -> None:
+    rows = [dtype_row(info) for info in dtype_infos()]
+    lines = draw(drawn("dtypes", rows, 100), width=100, color=False).splitlines()
+
+    assert lines[-1].startswith("no room for: leaves, use, source;")
+    assert max(map(len, lines)) <= 100
 
 
 def test_a_row_for_each_format(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,7 +55,7 @@ MXFP4 = Format(
     (Extra("scales", "group", 8, 32),),
     reach=EXPERTS,
     columns=32,
-    summary="4 bits; 8-bit exponent for each 32 inputs; experts only, or all layers where there are none",
+    summary="4 bits; 8-bit exponent for each 32 inputs",
     source="OCP Microscaling v1.0; gpt-oss",
 )
 MXFP8 = Format(

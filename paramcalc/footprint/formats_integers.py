@@ -41,8 +41,7 @@ def gptq(bits: int = 4, size: int | None = 128, *, index: bool = True, zero_bias
         tuple(extras),
         rows=32,
         columns=32,
-        summary=f"{bits} bits; fp16 scale and {bits}-bit zero for {_each(size)}"
-        + ("; an int32 index for each input" if index else ""),
+        summary=f"{bits} bits; fp16 scale and {bits}-bit zero for {_each(size)}" + ("; g_idx" if index else ""),
         source="GPTQModel: nn_modules/qlinear, 2210.17323"
         if index
         else "AutoRound: packing_format auto_round:auto_gptq",
@@ -104,7 +103,7 @@ def mlx(bits: int = 4, size: int = 64) -> Format:
         word=32,
         reach=MLX,
         columns=size,
-        summary=f"{bits} bits; 16-bit scale and bias for each {size} inputs; embeddings, head and routers too",
+        summary=f"{bits} bits; 16-bit scale and bias for each {size} inputs",
         source="mlx.core.quantize",
     )
 
@@ -230,6 +229,6 @@ def exl2(bits: str = "4.0", *, head: bool = False) -> Format:
         Dtype("exl2", 8 * each.denominator, each.numerator),
         reach=Reach(frozenset({"head"})) if head else WITH_HEAD,
         exact=False,
-        summary=f"{bits} bits on average, scales included; the head in 6; an estimate",
+        summary=f"{bits} bits on average, scales included; the head in 6",
         source="exllamav2: doc/convert.md",
     )

@@ -12,7 +12,7 @@ from paramcalc.report import DtypeInfo
 LEAVES = {
     LAYERS: "embeddings, head, norms, biases, routers, towers",
     WITH_HEAD: "embeddings, norms, biases, routers, towers",
-    EXPERTS: "all but experts",
+    EXPERTS: "all but experts, where there are some",
     MLX: "norms, biases, convolutions, towers",
     ALL: "nothing",
 }
@@ -48,12 +48,12 @@ def file(name: str) -> DtypeInfo:
     kind = ftype(name)
     base = TYPES[BASES[kind]]
     published = PUBLISHED_BITS.get(kind)
-    blocks = f"for most: {base.block_bytes} bytes for each {base.block_elements} values"
+    blocks = f"for most ({base.block_bytes} bytes for {base.block_elements} values)"
     return DtypeInfo(
         name=PREFIX + kind.lower(),
         bits=published or str(bits_per_weight(plain(base))),
         layout=f"{base.name} {blocks if base.block_elements > 1 else 'for matrices'}"
-        + ("; bits in all of Llama-3.1-8B" if published else ""),
+        + ("; bits of Llama-3.1-8B" if published else ""),
         leaves="norms, biases, routers and small tensors, in F32",
         use="weights",
         exact=True,
