@@ -203,6 +203,16 @@ def test_scalars_are_tensors_of_one_element() -> None:
     assert gguf(paramcalc.load(fields), "q4_k_m").bytes > 0
 
 
+@pytest.mark.parametrize("name", ["t5-small", "bart-base", "bert-base-uncased", "albert-base-v2"])
+def test_an_estimate_has_each_parameter_once(name: str) -> None:
+    """Layers of an encoder are no tensors beside those of a decoder."""
+    model = paramcalc.load(name)
+    file = gguf(model, "q8_0")
+
+    assert not file.exact
+    assert sum(one.parameters for one in file.stored) == paramcalc.count(model).parameters.total
+
+
 @pytest.mark.parametrize("family", ["llama", "gemma2", "gpt2", "mixtral", "deepseek_v2", "lfm2", "jamba", "qwen3_next"])
 def test_no_parameter_is_lost(family: str) -> None:
     """Experts stacked, projections fused, latent attention split: still as many parameters."""

@@ -337,3 +337,12 @@ def test_modules_for_multi_token_prediction_are_in_the_last_stage_of_a_gguf_file
 
     assert with_one[0] == without[0]
     assert with_one[1] - without[1] == found[1].weights.bytes - found[0].weights.bytes > 0
+
+
+@pytest.mark.parametrize("stages", [2, 3])
+def test_an_encoder_is_in_one_stage_of_a_gguf_file(stages: int) -> None:
+    """T5, an estimate: its table is tied to the head, and held twice, 144 bytes for 256 values."""
+    whole = paramcalc.memory(paramcalc.load("t5-small"), context=1, dtype="q4_k_m").weights.bytes
+
+    assert 60_506_624 * 4.5 / 8 < whole < 60_506_624 * 5 / 8  # each of its parameters once
+    assert sum(stage_weights("t5-small", "q4_k_m", stages)) == whole + 32_128 * 512 * 144 // 256

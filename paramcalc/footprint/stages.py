@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from paramcalc.containers import Block, Run, Stack
@@ -37,18 +38,23 @@ def stages(tree: Component, count: int) -> list[Stage]:
     found = list(tree.stacks())
     if not found:
         return [Stage(tree, 0, 0)]
-    main = max(found, key=lambda stack: (stack.causal, depth(stack)))
+    divided = main(found)
     if count == 1:
-        return [Stage(tree, 0, depth(main))]
-    _check(main, count)
+        return [Stage(tree, 0, depth(divided))]
+    _check(divided, count)
     owners = frozenset(tie.owner for tie in tree.all_ties())
     built, start = [], 0
-    for i, layers in enumerate(layers_of(depth(main), count)):
+    for i, layers in enumerate(layers_of(depth(divided), count)):
         last = i == count - 1
-        cut = Cut(main, start, layers, before=i == 0, after=last, owners=owners if last else frozenset())
+        cut = Cut(divided, start, layers, before=i == 0, after=last, owners=owners if last else frozenset())
         built.append(Stage(_part(tree, cut, ""), start, layers))
         start += layers
     return built
+
+
+def main(stacks: Sequence[Stack]) -> Stack:
+    """The stack that a pipeline divides: what generates, and of several the deepest."""
+    return max(stacks, key=lambda stack: (stack.causal, depth(stack)))
 
 
 def layers_of(layers: int, count: int) -> list[int]:

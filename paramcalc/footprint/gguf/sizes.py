@@ -13,10 +13,11 @@ from paramcalc.footprint.gguf.architectures import ARCHITECTURES, LLAMA, Archite
 from paramcalc.footprint.gguf.doubts import AS_EXPERTS_ARE, doubts, mxfp4_experts, needs_imatrix, notes
 from paramcalc.footprint.gguf.mixture import File, Place, Role, chosen
 from paramcalc.footprint.gguf.names import AS_CONVERTED, F32_CONVERTED
-from paramcalc.footprint.gguf.tensors import OUTSIDE, Contents, Tensor, contents, layers_of, outside, text_part
+from paramcalc.footprint.gguf.tensors import OUTSIDE, Contents, Tensor, contents, outside, text_part
 from paramcalc.footprint.gguf.types import FLOATS, LONGEST_BLOCK, TYPES, ftype
+from paramcalc.footprint.stages import depth, main
 from paramcalc.model import Model
-from paramcalc.spec import CATEGORIES, Category
+from paramcalc.spec import CATEGORIES, Category, Component
 
 ALIGNMENT = 32  # GGUF_DEFAULT_ALIGNMENT: each tensor starts at a multiple
 
@@ -69,19 +70,33 @@ def stage_of(whole: Model, stage: Model, name: str) -> tuple[Stored, ...]:
     factors of rotary positions are in every stage.
     """
     found, types, _ = _decided(whole, ftype(name), imatrix=False)
-    arch, (tree, _) = architecture(whole), text_part(stage.tree)
-    here, everywhere = {t.name for t in outside(tree, arch)}, {t.name for t in outside(text_part(whole.tree)[0], arch)}
-    first = min((int(stack.first) for stack in tree.stacks()), default=0)
-    end = first + sum(1 for _ in layers_of(tree))
-    last = found.layers if end == found.layers - found.predicting else end  # modules that predict more come after all
+    tree, _ = text_part(whole.tree)
+    part = stage.tree if tree is whole.tree else stage.tree.parts().get("language_model")
+    if part is None:  # a stage of towers alone, which are in another file
+        return ()
+    layers, end = _numbers(tree, part), found.layers - found.predicting
+    if end - 1 in layers:
+        layers |= {*range(end, found.layers)}  # modules that predict more come after all
+    entries = [*zip(found.tensors, found.numbers, types, strict=True)]
+    held = [(t, name) for t, number, name in entries if number in layers]
+    beside = {t: name for t, number, name in entries if number == OUTSIDE}
+    everywhere, here = outside(tree, architecture(whole)), outside(part, architecture(whole))
+    held += [(t, beside[t]) for t in here] + [(t, name) for t, name in beside.items() if t not in everywhere]
+    return summed((name, measured(tensor)) for tensor, name in held)
 
-    def held(tensor: Tensor, number: int) -> bool:
-        if number == OUTSIDE:
-            return tensor.name in here or tensor.name not in everywhere
-        return first <= number < last
 
-    entries = zip(found.tensors, found.numbers, types, strict=True)
-    return summed((name, measured(tensor)) for tensor, number, name in entries if held(tensor, number))
+def _numbers(whole: Component, stage: Component) -> set[int]:
+    """Numbers of the stage's layers among those of the whole: of stacks that are not cut, and of its part of one."""
+    stacks, own, numbers, start = list(whole.stacks()), list(stage.stacks()), set[int](), 0
+    uncut = [stack for stack in own if any(stack is one for one in stacks)]
+    cuts = [stack for stack in own if not any(stack is one for one in uncut)]
+    divided = main(stacks)
+    for stack in stacks:
+        same = [one for one in uncut if one is stack]
+        for one in same or (cuts if stack is divided else []):
+            numbers |= {*range(start + int(one.first), start + int(one.first) + depth(one))}
+        start += depth(stack)
+    return numbers
 
 
 def _decided(model: Model, kind: str, *, imatrix: bool) -> tuple[Contents, list[str], list[str]]:

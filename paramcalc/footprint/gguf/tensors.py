@@ -144,7 +144,8 @@ def experts(model: Model, layers: list[Component]) -> int:
 def outside(tree: Component, arch: Architecture) -> list[Tensor]:
     """The tensors that belong to no layer, by name."""
     parts = {name: part for name, part in tree.parts().items() if not isinstance(part, (Stack, Mtp))}
-    found = named((w for name, part in parts.items() for w in part.weights(f"{name}.", tree.category)), None, arch)
+    weights = (w for name, part in parts.items() for w in part.weights(f"{name}.", tree.category))
+    found = named((w for w in weights if not w.layers), None, arch)
     rows = max((t.rows for t in found if t.name == "token_embd"), default=0)
     return [t._replace(ne=(t.ne[0], rows)) if t.name in arch.pads else t for t in found]
 
