@@ -8,7 +8,7 @@ from typing import Any
 from paramcalc import config_remarks, readers
 from paramcalc.dtypes import DEFAULT, QUANTISED_REST, dtype
 from paramcalc.errors import ConfigError, ParamcalcError, StrictError, one_line
-from paramcalc.families.registry import Family, exists, find, get, index, split_class
+from paramcalc.families.registry import Family, exists, find, get, index, plain, split_class
 from paramcalc.model import Model
 from paramcalc.spec import Component
 from paramcalc.variants import OWN, Configured, Described
@@ -202,7 +202,7 @@ def _class_of(
     if stated is None:
         return family.main_class, main_head, doubts
     prefix, head = split_class(stated)
-    if head is None or prefix.lower() not in family.class_prefixes:
+    if head is None or plain(prefix) not in family.class_prefixes:
         doubts.append(f"{family.name}: class {stated!r} is not known; counted as {family.main_class}")
         return family.main_class, main_head, doubts
     same_by_main_name = family.class_prefix + stated[len(prefix) :]  # ExaoneForCausalLM is LlamaForCausalLM

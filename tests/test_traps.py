@@ -69,6 +69,16 @@ def test_null_is_a_number_of_key_heads_where_the_class_says_so(model_type: str, 
     assert paramcalc.count(paramcalc.load(fields)).parameters.total == total
 
 
+def test_a_list_that_gpt_neo_writes_beside_its_pattern_wins() -> None:
+    """GPTNeoForCausalLM builds three layers of 62,928, though the pattern gives 24."""
+    pattern = [[["global", "local"], 12]]
+    sizes = {"hidden_size": 72, "num_heads": 1, "num_layers": 3, "max_position_embeddings": 2}
+    fields = {"model_type": "gpt_neo", **sizes, "attention_types": pattern, "attention_layers": ["global"] * 3}
+    report = paramcalc.count(paramcalc.load(fields))
+
+    assert (report.model.status, [(run.repeat, run.total) for run in report.layers]) == ("exact", [(3, 62_928)])
+
+
 def test_head_dim_need_not_be_width_by_heads() -> None:
     assert count(LLAMA | {"head_dim": 24}).parameters.total == llama_total(head_dim=24)
     odd = count(LLAMA | {"num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 10})  # 64 / 6 is no integer

@@ -49,7 +49,9 @@ def gpt_neo(c: Config) -> Block:
 
 
 def gpt_neo_kinds(c: Config) -> list[str]:
-    """`attention_types` [[["global", "local"], 12]] written out: one word per layer."""
+    """One word per layer: `attention_layers`, or `attention_types` [[["global", "local"], 12]] written out."""
+    if listed := c.words("attention_layers", ("global", "local")):
+        return listed
     groups = c.listed("attention_types") or []
     try:
         words = [word for pattern, times in groups for _ in range(times) for word in pattern]

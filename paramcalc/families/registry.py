@@ -37,17 +37,22 @@ class Family(NamedTuple):
 
     @property
     def class_prefixes(self) -> set[str]:
-        """The prefixes a class of this family may have, in lower case (checkpoints write MPT, transformers Mpt).
+        """The prefixes a class of this family may have, as plain letters (checkpoints write MPT, transformers Mpt).
 
         The family's own name is one of them: EXAONE's files name ExaoneForCausalLM, transformers LlamaForCausalLM.
         """
-        prefix, own = self.class_prefix.lower(), self.name.lower().replace("-", "").replace("_", "")
+        prefix, own = plain(self.class_prefix), plain(self.name)
         return {prefix, f"{prefix}text", prefix.removesuffix("text"), own}
 
     @property
     def summary(self) -> str:
         """The docstring's first line: what kind of model it is."""
         return (self.recipe.__doc__ or "").strip().splitlines()[0]
+
+
+def plain(name: str) -> str:
+    """A name in lower case, without what joins its words: Ernie4_5_VL_Moe and Ernie4_5_VLMoe are one."""
+    return name.lower().replace("-", "").replace("_", "")
 
 
 class Registered(NamedTuple):
