@@ -275,7 +275,8 @@ class Config:
     def counted_activation(self, name: str) -> str:
         """The word of an activation whose parameters the recipe counts, where it has any."""
         self.counted.update(self._keys(name))
-        return str(getattr(self, name))
+        value = self.raw(name)
+        return str(self._reading.defaults.get(name) if value is None else value)
 
     def foreign(self) -> Iterator[tuple[str, Any]]:
         """Keys that are not the family's own, and what they say; a key with a declared default is its own, read or not.

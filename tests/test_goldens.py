@@ -212,6 +212,36 @@ def test_heads_that_do_not_divide_the_width_are_rounded_down_where_the_class_doe
     assert any(ours == total for total, ours in uneven(family))
 
 
+ACTIVATIONS = read(GOLDENS / "activations.json")
+
+
+@pytest.mark.parametrize("family", sorted(ACTIVATIONS))
+def test_an_activation_with_parameters_is_counted_in_every_ffn(family: str) -> None:
+    wrong = {}
+    for golden, section, key, totals in ACTIVATIONS[family]:
+        config = read(GOLDENS / family / f"{golden}.json")["config"]
+        part = (config[section] if section else config) | {key: "xielu"}
+        for name, total in totals.items():
+            whole = (config | {section: part} if section else part) | {"architectures": [name]}
+            with contextlib.suppress(paramcalc.ParamcalcError):  # refused
+                report = paramcalc.count(paramcalc.load(whole))
+                if report.model.status == "exact" and report.parameters.total != total:
+                    wrong[golden, section, name] = report.parameters.total, total
+
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "name", ["llama", "qwen2", "mixtral", "deepseek_v3", "gemma2", "gpt2", "bart", "roberta", "olmoe", "internvl"]
+)
+def test_an_activation_with_parameters_leaves_the_count_exact_where_the_reading_names_its_key(name: str) -> None:
+    golden, section, key, _ = ACTIVATIONS[name][0]
+    config = read(GOLDENS / name / f"{golden}.json")["config"]
+    part = (config[section] if section else config) | {key: "xielu"}
+
+    assert paramcalc.load(config | {section: part} if section else part).status == "exact"
+
+
 @pytest.mark.parametrize("family", sorted({path.parent.name for path in CASES}))
 def test_a_class_that_nobody_has_is_not_exact(family: str) -> None:
     config = read(next(path for path in CASES if path.parent.name == family))["config"]

@@ -121,6 +121,7 @@ class Moe(Component):
     shared: Component | None = None
     shared_count: Size = 1
     shared_gate: bool = False
+    activation: Component | None = None  # parameters of the one that the experts share
 
     def parts(self) -> Mapping[str, Component]:
         parts: dict[str, Component] = {
@@ -134,6 +135,8 @@ class Moe(Component):
             ),
             "experts": Experts(expert=self.expert, count=self.experts, top_k=self.top_k),
         }
+        if self.activation is not None:
+            parts["activation"] = self.activation
         if self.shared is not None:
             parts["shared_experts"] = self.shared
         if self.shared_gate:

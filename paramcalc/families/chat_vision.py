@@ -7,7 +7,7 @@ from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import gqa, mha, sized
-from paramcalc.families.feedforward import glu
+from paramcalc.families.feedforward import glu, learned
 from paramcalc.families.page_towers import neck
 from paramcalc.families.registry import family
 from paramcalc.families.seeing import any_language_model, composes, joined, renamed, sees
@@ -164,6 +164,7 @@ def idefics2(c: Config) -> Component:
         "projector",
         gate=up,
         up=up,
+        act=learned(text),
         down=down,
         queries=Param(shape=(p.resampler_n_latents, d)),
         layers=stack("projector", Run(p.num_hidden_layers, layer)),

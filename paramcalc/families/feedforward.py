@@ -12,12 +12,12 @@ from paramcalc.spec import Category, Component
 def glu(c: Config, hidden: int | None = None, *, bias: bool = False, category: Category = "ffn") -> Mlp:
     """A gated feed-forward network of three matrices."""
     width = c.intermediate_size if hidden is None else hidden
-    return Mlp(width=c.hidden_size, hidden=width, gated=True, bias=bias, category=category)
+    return Mlp(width=c.hidden_size, hidden=width, gated=True, bias=bias, inner=learned(c), category=category)
 
 
 def mlp(c: Config, hidden: int | None, *, bias: bool = True) -> Mlp:
     """A plain feed-forward network of two matrices; four times as wide as the model where `hidden` is None."""
-    return Mlp(width=c.hidden_size, hidden=hidden or 4 * c.hidden_size, gated=False, bias=bias)
+    return Mlp(width=c.hidden_size, hidden=hidden or 4 * c.hidden_size, gated=False, bias=bias, inner=learned(c))
 
 
 def activation(c: Config, name: str = "hidden_act") -> Component | None:
@@ -29,6 +29,11 @@ def activation(c: Config, name: str = "hidden_act") -> Component | None:
         "prelu": block(slope=slope),
     }
     return learned.get(c.counted_activation(name))
+
+
+def learned(c: Config) -> Component | None:
+    """The parameters of the activation in each FFN, where the reading names the key that the class's FFNs read."""
+    return activation(c, c.ffn_activation) if hasattr(c, "ffn_activation") else None
 
 
 def moe(
@@ -61,7 +66,8 @@ def moe(
         raise c.error("num_experts_per_tok", f"({top_k}) is more than there are experts ({experts})")
     return Moe(
         width=c.hidden_size,
-        expert=glu(c, hidden, bias=bias),
+        expert=glu(c, hidden, bias=bias).but(inner=None),
+        activation=learned(c),
         experts=experts,
         top_k=top_k,
         router_bias=router_bias,

@@ -1,0 +1,89 @@
+"""Write activations.json: what is built with xIELU, an activation with two parameters of its own, in every FFN.
+
+    python tests/goldens/activations.py [--check]
+
+Of the odd configs of each family whose reading names the key of its activation (`ffn_activation`), the first with each
+class that transformers exports, the others with the main one: [golden, section, key, {class: total}]. The same for each
+section whose kind has such a key.
+"""
+
+import copy
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import make
+import oracle
+import transformers
+
+HERE = Path(__file__).resolve().parent
+TARGET = HERE / "activations.json"
+FAMILIES = HERE.parents[1] / "paramcalc" / "families"
+WORDS = ("hidden_act", "activation_function", "hidden_activation", "activation")
+
+
+def keys() -> dict[str, str]:
+    """The key of the activation by family or kind of tower."""
+    entries = (json.loads(path.read_text(encoding="utf-8")) for path in sorted((FAMILIES / "readings").glob("*.json")))
+    fixed = {name: entry.get("fixed", {}) for file in entries for name, entry in file.items()}
+    return {name: facts["ffn_activation"] for name, facts in fixed.items() if "ffn_activation" in facts}
+
+
+def variants(
+    model_type: str, config: dict[str, Any], known: dict[str, str]
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Section, key, and the config with xIELU there."""
+    if key := known.get(model_type):
+        yield "", key, config | {key: "xielu"}
+    for name, section in config.items():
+        for key in WORDS if isinstance(section, dict) and name.endswith("_config") else ():
+            built = oracle.config_from(copy.deepcopy(config))
+            part = getattr(built, name, None)
+            if isinstance(getattr(part, key, None), str) and known.get(part.model_type) == key:
+                yield name, key, config | {name: section | {key: "xielu"}}
+
+
+def totals(config: dict[str, Any], names: list[str]) -> dict[str, int]:
+    """Unique parameters by class, of those that can be built."""
+    found = {}
+    for name in names:
+        try:
+            unique, _ = oracle.owned(oracle.build(copy.deepcopy(config) | {"architectures": [name]}))
+        except Exception:
+            continue
+        if unique:
+            found[name] = sum(parameter.numel() for parameter in unique.values())
+    return found
+
+
+def family(model_type: str, names: list[str], known: dict[str, str]) -> Iterator[tuple[str, str, str, dict[str, int]]]:
+    """Golden, section, key, and the totals."""
+    for number in (1, 2, 3):
+        path = HERE / model_type / f"odd-{number}.json"
+        if not path.exists():
+            return
+        config = json.loads(path.read_text(encoding="utf-8"))["config"]
+        exported = [name for name in names if hasattr(transformers, name)] if number == 1 else config["architectures"]
+        for section, key, changed in variants(model_type, config, known):
+            if found := totals(changed, exported):
+                yield path.stem, section, key, found
+
+
+def text() -> str:
+    """The file: one family a line."""
+    classes = json.loads((FAMILIES / "classes.json").read_text(encoding="utf-8"))
+    known = keys()
+    made = {name: found for name, names in classes.items() if (found := list(family(name, names, known)))}
+    lines = [f" {json.dumps(name)}: {json.dumps(found)}" for name, found in made.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+if __name__ == "__main__":
+    made = text()
+    if "--check" in sys.argv:
+        old = json.loads(TARGET.read_text(encoding="utf-8"))
+        print(*make.differences(old, json.loads(made)), sep="\n")
+        sys.exit(TARGET.read_text(encoding="utf-8") != made)
+    TARGET.write_text(made, encoding="utf-8")
