@@ -212,6 +212,18 @@ def test_heads_that_do_not_divide_the_width_are_rounded_down_where_the_class_doe
     assert any(ours == total for total, ours in uneven(family))
 
 
+def test_a_width_that_is_kept_whatever_the_heads_is_counted_and_said_not_to_run() -> None:
+    """Qwen2-VL's towers join queries, keys and values in one matrix of three widths; 68,578,368 by transformers."""
+    text = {"vocab_size": 97, "hidden_size": 192, "intermediate_size": 64, "num_hidden_layers": 4}
+    heads = {"num_attention_heads": 6, "num_key_value_heads": 1}
+    vision = {"depth": 2, "hidden_size": 192, "num_heads": 12}
+    fields = {"model_type": "qwen2_vl", "text_config": text | heads, "vision_config": vision}
+    model = paramcalc.load(fields | {"tie_word_embeddings": True})
+
+    assert (paramcalc.count(model).parameters.total, model.status) == (68_578_368, "exact")
+    assert any("vision_config.num_heads (12) does not divide the width (1280)" in words for words in model.warnings)
+
+
 ACTIVATIONS = read(GOLDENS / "activations.json")
 
 

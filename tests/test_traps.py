@@ -79,6 +79,17 @@ def test_a_list_that_gpt_neo_writes_beside_its_pattern_wins() -> None:
     assert (report.model.status, [(run.repeat, run.total) for run in report.layers]) == ("exact", [(3, 62_928)])
 
 
+def test_no_shared_experts_are_a_network_of_no_width_with_a_bias_in_aria() -> None:
+    """Of 10,392 by AriaTextForCausalLM, two layers have 24 in the last bias of what they share."""
+    sizes = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    experts = {"intermediate_size": 12, "moe_num_experts": 3, "moe_topk": 1, "moe_num_shared_experts": 0}
+    fields = {"model_type": "aria_text", **sizes, **experts, "mlp_bias": True, "vocab_size": 30}
+    report = paramcalc.count(paramcalc.load(fields))
+
+    assert (report.model.status, report.parameters.total) == ("exact", 10_392)
+    assert report.components["shared_experts"].total == 48
+
+
 def test_head_dim_need_not_be_width_by_heads() -> None:
     assert count(LLAMA | {"head_dim": 24}).parameters.total == llama_total(head_dim=24)
     odd = count(LLAMA | {"num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 10})  # 64 / 6 is no integer

@@ -20,7 +20,7 @@ def head_dim(c: Config) -> int:
 def equal_heads(c: Config) -> int:
     """Channels per head where the family always cuts the width into equal heads: d / h, perhaps rounded down."""
     d, h = c.hidden_size, c.num_attention_heads
-    if d % h and h < d and getattr(c, "uneven_heads", False):
+    if d % h and h < d and getattr(c, "uneven_heads", "") == "floor":
         return named("d_h", d // h, origin="d / h, rounded down")
     if d % h:
         raise c.error(
@@ -29,6 +29,21 @@ def equal_heads(c: Config) -> int:
             "the width is cut into equal heads",
         )
     return named("d_h", d // h, origin="d / h")
+
+
+def cut(c: Config, width: int | None = None) -> tuple[int, int]:
+    """Heads and channels of each: d / h, which must divide, unless the projections keep the width whatever the heads.
+
+    Then the class builds what it cannot run, and one head stands for the shapes.
+    """
+    d, h = c.hidden_size if width is None else width, c.num_attention_heads
+    if getattr(c, "uneven_heads", "") != "whole":
+        return h, equal_heads(c)
+    if d % h == 0:
+        return h, named("d_h", d // h, origin="d / h")
+    key = f"{c.path}{c.key('num_attention_heads')}"
+    c.notes.append(f"{c.family}: {key} ({h}) does not divide the width ({d}): the class builds that and cannot run it")
+    return 1, d
 
 
 def kv_heads(c: Config) -> int:
@@ -95,13 +110,8 @@ def normed_apart(c: Config, **options: Any) -> Attention:
 
 def mha(c: Config, *, bias: bool = True, kv: int | None = None, **options: Any) -> Attention:
     """Attention with biases whose heads cut the width into equal parts (GPT-2 and its kin); see sized."""
-    return sized(c.hidden_size, c.num_attention_heads, equal_heads(c), kv_heads=kv, bias=bias, **options)
-
-
-def biased(attn: Attention) -> Attention:
-    """The same attention with a bias on each of its projections."""
-    with_biases: Attention = attn.but(q_bias=True, k_bias=True, v_bias=True, out_bias=True)
-    return with_biases
+    heads, channels = cut(c)
+    return sized(c.hidden_size, heads, channels, kv_heads=kv, bias=bias, **options)
 
 
 def sliding(attn: Attention, window: int | None) -> dict[str, Component]:

@@ -244,6 +244,10 @@ def mistral_large4_text(c: Config) -> Block:
         c.doubts.append(
             f"{c.family}: partial_rotary_factor makes some kinds of rope_parameters learn fewer frequencies"
         )
+    if c.qk_rope_head_dim % 2:
+        c.doubts.append(
+            f"{c.family}: an odd qk_rope_head_dim learns fewer frequencies for some kinds of rope_parameters"
+        )
     positions = {"rotary_alpha": Param(shape=(half,))}
     return causal_lm(c, [layers[kind] for kind in plan], norm=rms(c), before=positions)
 

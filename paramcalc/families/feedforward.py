@@ -58,6 +58,8 @@ def moe(
     """
     if shared is None and shared_count:
         shared = shared_count * hidden
+    if shared is None and shared_count == 0 and learned(c):
+        c.doubts.append(f"{c.family}: some classes build a network, and its activation, for no shared experts")
     top_k = top_k or c.num_experts_per_tok
     if top_k is None:
         c.doubts.append(f"{c.family}: {c.key('num_experts_per_tok')} is not stated; active counts every expert")

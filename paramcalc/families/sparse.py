@@ -20,8 +20,11 @@ from paramcalc.leaves import Norm
 def aria_text(c: Config) -> Block:
     """Llama with routed and shared experts in every layer (AriaTextForCausalLM)."""
     c.require(c.hidden_size % c.num_attention_heads == 0, "hidden_size is not a multiple of num_attention_heads")
-    n, count, bias = c.moe_num_shared_experts, c.moe_num_experts, c.mlp_bias
-    experts = moe(c, c.intermediate_size, experts=count, top_k=c.moe_topk, shared_count=n, shared_bias=bias)
+    width, n, bias = c.intermediate_size, c.moe_num_shared_experts, c.mlp_bias
+    shared = n * width  # their network is there without any, too, with its last bias
+    experts = moe(
+        c, width, experts=c.moe_num_experts, top_k=c.moe_topk, shared=shared, shared_count=n, shared_bias=bias
+    )
     return decoder(c, gqa(c, bias=c.attention_bias), experts)
 
 

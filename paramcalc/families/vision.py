@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Attention, Mlp
+from paramcalc.components import Mlp
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
 from paramcalc.config_reading import Reading
 from paramcalc.containers import Block, Run, block, stack
 from paramcalc.dims import named
-from paramcalc.families.attentions import biased, mha
+from paramcalc.families.attentions import cut, mha, sized
 from paramcalc.families.feedforward import glu, mlp
 from paramcalc.families.skeletons import ignored, layer_norm, pre_norm, rms, scaled
 from paramcalc.families.towers import tower, tower_in
@@ -190,9 +190,9 @@ def mllama_vision(v: Config) -> Block:
 def qwen2_vision(v: Config) -> Block:
     """A ViT with rotary positions; hidden_size is the language model's (Qwen2-VL, 2409.12191)."""
     ignored(v, in_chans=v.in_channels)
-    d, h = v.embed_dim, v.num_attention_heads
-    v.require(d % h == 0, f"embed_dim ({d}) is not divisible by num_heads ({h})")
-    attn = biased(Attention(width=d, heads=h, kv_heads=h, head_dim=named("d_h", d // h, origin="embed_dim / h")))
+    d = v.embed_dim
+    heads, channels = cut(v, d)
+    attn = sized(d, heads, channels, bias=True)
     layer = pre_norm(Norm(width=d, bias=True), attn, Mlp(width=d, hidden=d * v.mlp_ratio, gated=False, bias=True))
     return block("vision", patches=cubes(v, d, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer)))
 
