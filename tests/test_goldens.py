@@ -212,6 +212,14 @@ def test_heads_that_do_not_divide_the_width_are_rounded_down_where_the_class_doe
     assert any(ours == total for total, ours in uneven(family))
 
 
+def test_the_heads_of_davit_change_no_shape() -> None:
+    golden = read(GOLDENS / "florence2" / "odd-1.json")
+    fields = golden["config"] | {"vision_config": {"num_heads": [5] * 4, "num_groups": [7] * 4}}
+    model = paramcalc.load(fields)
+
+    assert (paramcalc.count(model).parameters.total, model.status) == (golden["total"], "exact")
+
+
 def test_a_width_that_is_kept_whatever_the_heads_is_counted_and_said_not_to_run() -> None:
     """Qwen2-VL's towers join queries, keys and values in one matrix of three widths; 68,578,368 by transformers."""
     text = {"vocab_size": 97, "hidden_size": 192, "intermediate_size": 64, "num_hidden_layers": 4}

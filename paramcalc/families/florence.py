@@ -48,7 +48,9 @@ def davit(v: Config) -> Block:
 def davit_half(v: Config, d: int, heads: int) -> Block:
     """Attention and FFN, each behind a depthwise convolution and a norm."""
     norm, conv = Norm(width=d, bias=True), Conv2d(channels=d, kernel=3)
-    v.require(d % heads == 0, f"a width of {d} is not divisible by {heads} heads or groups")
+    if d % heads:  # projections keep the width whatever it is cut into
+        v.notes.append(f"{v.family}: {heads} heads or groups do not divide a width of {d}: the class builds that only")
+        heads = 1
     attn = sized(d, heads, named("d_h", d // heads, origin="width / heads"), bias=True, qkv_bias=v.qkv_bias)
     hidden = named("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
     ffn = Mlp(width=d, hidden=hidden, gated=False, bias=True)
