@@ -244,10 +244,8 @@ def mistral_large4_text(c: Config) -> Block:
         c.doubts.append(
             f"{c.family}: partial_rotary_factor makes some kinds of rope_parameters learn fewer frequencies"
         )
-    if c.qk_rope_head_dim % 2:
-        c.doubts.append(
-            f"{c.family}: an odd qk_rope_head_dim learns fewer frequencies for some kinds of rope_parameters"
-        )
+    if c.qk_rope_head_dim == 1:
+        c.doubts.append(f"{c.family}: some kinds of rope_parameters learn no frequency for one rotary channel")
     positions = {"rotary_alpha": Param(shape=(half,))}
     return causal_lm(c, [layers[kind] for kind in plan], norm=rms(c), before=positions)
 
