@@ -162,10 +162,10 @@ def index() -> dict[str, Entry]:
 def get(name: str) -> Family:
     """The family of that name. Raises UnknownFamilyError with the nearest names."""
     if name not in _registered and name not in index():
-        name = {known.lower(): known for known in index()}.get(name.lower(), name)
+        name = {known.lower(): known for known in index()}.get(str(name).lower(), name)
     if name not in _registered:
         if name not in index():
-            hint = nearest(name, index(), fallback=f"`paramcalc families` lists all {len(index())}")
+            hint = nearest(str(name), index(), fallback=f"`paramcalc families` lists all {len(index())}")
             raise UnknownFamilyError(f"unknown family {name!r}", hint)
         import_module(f"paramcalc.families.{index()[name].module}")
     if name not in _registered:
