@@ -48,8 +48,9 @@ def scale(
     from paramcalc.scaling.report import ScaleReport
 
     asked = question(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
-    found = figures(as_model(base), grid, follow=rules(rule or {}), asked=asked, overlay=overlay)
-    return ScaleReport.model_validate(found)
+    with uncollected():
+        found = figures(as_model(base), grid, follow=rules(rule or {}), asked=asked, overlay=overlay)
+        return ScaleReport.model_validate(found)
 
 
 def as_model(base: Model | readers.Source) -> Model:
