@@ -30,23 +30,11 @@ class Pool:
         self.objects: dict[tuple[Any, ...], Any] = {}
         self.numbers: dict[int, int] = {}  # of objects in here, by their identity; negative, as no size is
 
-    def found(self, cls: Pooling, values: dict[str, Any], make: Callable[..., Any]) -> Any:
-        """The object with these fields, made and kept if it is new; only made where it holds one from elsewhere."""
-        known = values
-        if cls.nested:
-            known = values.copy()
-            for name in cls.nested:
-                if (value := known.get(name)) is not None:
-                    known[name] = self.key(value)
-        key = (cls, *known, *known.values())
-        try:
-            found = self.objects.get(key)
-        except TypeError:  # an object has no hash
-            return make(**values)
-        if found is None:
-            found = self.objects[key] = make(**values)
-            self.numbers[id(found)] = ~len(self.numbers)
-        return found
+    def kept(self, key: tuple[Any, ...], made: T) -> T:
+        """A new object, which is found under this key from now on."""
+        self.objects[key] = made
+        self.numbers[id(made)] = ~len(self.numbers)
+        return made
 
     def changed(self, one: Frozen, changes: dict[str, Any]) -> Any:
         """The object with other values in some fields."""
@@ -85,7 +73,20 @@ class Pooling(type):
 
     def __call__(cls, **values: Any) -> Any:
         pool = _pool.get()
-        return super().__call__(**values) if pool is None else pool.found(cls, values, super().__call__)
+        if pool is None:
+            return super().__call__(**values)
+        known = values
+        if cls.nested:
+            known = values.copy()
+            for name in cls.nested:
+                if (value := known.get(name)) is not None:
+                    known[name] = pool.key(value)
+        key = (cls, *known, *known.values())
+        try:
+            found = pool.objects.get(key)
+        except TypeError:  # it holds an object from elsewhere, which has no hash: so is it
+            return super().__call__(**values)
+        return pool.kept(key, super().__call__(**values)) if found is None else found
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -143,7 +144,8 @@ class Frozen(metaclass=Pooling):
 
     def _changed(self, changes: Mapping[str, Any]) -> Self:
         other = object.__new__(type(self))
-        other.__dict__.update({**self.values(), **changes})
+        other.__dict__.update({**self.__dict__, **changes})
+        other.__dict__.pop(REMEMBERED, None)
         return other
 
     def values(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from paramcalc.components.vision import LanguageModel
 from paramcalc.compute.rules import rules
 from paramcalc.compute.setting import Setting, setting
 from paramcalc.count import Figures, describe
@@ -110,9 +111,10 @@ def shares(found: Iterable[Figures]) -> dict[str, int]:
 
 def text_part(tree: Component) -> Component:
     """The language model of a model that sees or hears, else all of it: towers run for images, not for tokens."""
-    from paramcalc.components.vision import LanguageModel
-
-    return next((part for part in tree.parts().values() if isinstance(part, LanguageModel)), tree)
+    for part in tree.parts().values():
+        if isinstance(part, LanguageModel):
+            return part
+    return tree
 
 
 def fitted(tree: Component, asked: Setting) -> Setting:
