@@ -38,6 +38,7 @@ class Config:
         self.path = path
         self._read: set[str] = set()
         self.counted: set[str] = set()  # keys of activations whose parameters the recipe counts
+        self._by_layer: set[str] = set()  # fields that it takes for lists with an entry for each layer
         self._sections: dict[str, Config] = {}
         self._like: Mapping[str, Config] = {}  # sections of the view that this one was made of
         # What holds for all views that are made of one another:
@@ -189,6 +190,14 @@ class Config:
             name: default if stated[name] is None else stated[name] for name, default in self._reading.defaults.items()
         }
 
+    def size_given(self, name: str) -> Any:
+        """What the recipe was given for a field; None where it did not ask for it."""
+        return self.__dict__.get(name)
+
+    def by_layer(self) -> frozenset[str]:
+        """The fields that the recipe took for lists with an entry for each layer."""
+        return frozenset(self._by_layer)
+
     def declared(self, name: str) -> Reading:
         """How a nested mapping is read."""
         return self._reading.sections[name]
@@ -217,6 +226,7 @@ class Config:
 
     def per_layer(self, name: str) -> list[Any] | None:
         """A list with one entry per layer; None when absent. A list of any other length is an error."""
+        self._by_layer.add(name)
         values = self.listed(name)
         if values is not None and len(values) != self.num_hidden_layers:
             raise self.error(

@@ -20,6 +20,7 @@ class FieldValue(NamedTuple):
 
     key: str
     value: Any
+    by_layer: bool = False  # whether it is a list with an entry for each layer
 
 
 class Variants(Protocol):

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.config import Config
-from paramcalc.config_fields import DEPTHS
 from paramcalc.config_reading import Reading, Stated
 from paramcalc.containers import Block
 from paramcalc.errors import ConfigError
@@ -45,6 +44,10 @@ class Described(NamedTuple):
         described = self.changed({})
         names = {own: name for name, own in reversed(own_fields.NAMES.items())}
         found = {names.get(own, own): FieldValue(own, value) for own, value in described}
+        layers = [entry.model_dump(exclude_none=True) for entry in described.layers or ()]
+        found["layers"] = FieldValue(
+            "layers", [{**entry, "repeat": 1} for entry in layers for _ in range(entry["repeat"])], True
+        )
         moe = described.moe or ()
         return found | {f"moe.{name}": FieldValue(f"moe.{name}", value) for name, value in moe}
 
@@ -94,18 +97,18 @@ class Configured(NamedTuple):
         )
 
     def values(self) -> dict[str, FieldValue]:
-        """The fields of the language model by their canonical names, and every list with an entry for each layer."""
+        """The fields of the language model by their canonical names, and every list with an entry for each layer.
+
+        Where several sections describe its layers (an encoder's and a decoder's), their fields have dots in their
+        names, so that there is no width of the model, and no depth.
+        """
         root = self.view({})
-        self.built(root)
-        view = next(filter(_describes_layers, _views(root)), root)
-        found = {name: FieldValue(view.path + name, value) for name, value in view.values().items()}
-        depth = next((found[name].value for name in DEPTHS if name in found), None)
-        lists = {
-            name: FieldValue(view.path + name, value)
-            for name, value in view.fields.items()
-            if isinstance(value, list | str) and len(value) == depth
-        }
-        return lists | found
+        views = describing(root, self.built(root))
+        found: dict[str, FieldValue] = {}
+        for view in views:
+            path = view.path if len(views) > 1 else ""
+            found |= {path + name: one for name, one in fields_of(view).items()}
+        return found
 
     def built(self, view: Config) -> Component:
         """The tree that the family's recipe makes of a view."""
@@ -181,8 +184,41 @@ def _views(view: Config) -> Iterator[Config]:
             yield from _views(section)
 
 
-def _describes_layers(view: Config) -> bool:
-    return "hidden_size" in view.values() and not view.values().keys().isdisjoint(DEPTHS)
+def describing(root: Config, tree: Component) -> list[Config]:
+    """The views whose width is that of the language model's layers; the whole file's where it is, or where none is.
+
+    A section called text_config beside others is the language model's, others are of what speaks or acts for it.
+    """
+    from paramcalc.compute.language import sizes_of_layers
+
+    layers = set(map(id, sizes_of_layers(tree)))
+    found = [view for view in _views(root) if id(view.size_given("hidden_size")) in layers]
+    if not found or found[0] is root:
+        return [root]
+    if any("decoder" in view.path for view in found):
+        return found
+    return [next((view for view in found if view.path.endswith("text_config.")), found[0])]
+
+
+def fields_of(view: Config) -> dict[str, FieldValue]:
+    """Every declared field of a view and every list that it states.
+
+    With dots in their names those of the sections that size its layers, as DBRX has them.
+    """
+    stated = {name: value for name, value in view.fields.items() if isinstance(value, list | str)}
+    declared, by_layer = view.values(), view.by_layer()
+    spelled = {view.key(name) for name in (*declared, *by_layer)}
+    lists = {name: value for name, value in stated.items() if name not in spelled}
+    lists |= {name: stated[view.key(name)] for name in by_layer if view.key(name) in stated}
+    found = {
+        name: FieldValue(view.path + view.key(name) if view.path else name, value, name in by_layer)
+        for name, value in {**lists, **declared}.items()
+    }
+    for section in view.sections():
+        if section.family == view.family:
+            step = section.path.removeprefix(view.path)
+            found |= {step + name: one for name, one in fields_of(section).items()}
+    return found
 
 
 def _built(family: Family, view: Config, origin: str) -> Component:

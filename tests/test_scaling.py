@@ -21,7 +21,7 @@ TUTORIAL = "tutorial-110m"
 
 
 def valued(**fields: Any) -> dict[str, FieldValue]:
-    return {name: FieldValue(name, value) for name, value in fields.items()}
+    return {name: FieldValue(name, value, isinstance(value, list | str)) for name, value in fields.items()}
 
 
 LLAMA = valued(
@@ -83,6 +83,112 @@ def test_distilbert_widens_its_feed_forward_too() -> None:
 
 def test_a_pattern_of_letters_is_the_depth_where_there_is_no_other() -> None:
     assert deepened(valued(hybrid_override_pattern="M-M*" * 3), 4) == {"hybrid_override_pattern": "M-M*"}
+
+
+def test_first_dense_layers_stay_as_many() -> None:
+    """As transformers writes DeepSeek's files: one dense layer, then experts; a deeper model has one too."""
+    dense, sparse = ["dense"], ["sparse"]
+
+    assert continued(dense + 2 * sparse, 5, "mlp_layer_types") == dense + 4 * sparse
+    assert continued([0, 1, 1, 1], 6, "moe_layer_freq") == [0, 1, 1, 1, 1, 1]
+    with pytest.raises(ImpossibleError, match="without a period"):
+        continued(2 * sparse + dense, 5, "mlp_layer_types")
+    with pytest.raises(ImpossibleError, match="without a period"):
+        continued(["full_attention", "sliding_attention", "sliding_attention"], 6, "layer_types")
+
+
+SIX = {"num_hidden_layers": 6, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("transformers_version", "4.57.1"),  # of six characters
+        ("architectures", ["LlamaForCausalLM"]),
+        ("eos_token_id", [2, 3, 5, 7, 11, 13]),
+    ],
+)
+def test_only_lists_of_layers_follow_the_depth(key: str, value: Any) -> None:
+    """Twelve layers of 4 x 64 x 64 + 3 x 64 x 128 + 2 x 64, two matrices of 100 rows and a norm."""
+    fields = {"model_type": "llama", **SIX, key: value}
+    depth = 1 if key == "architectures" else 6
+    (row,) = paramcalc.scale(paramcalc.load({**fields, "num_hidden_layers": depth}), {"depth": [12]}).rows
+
+    assert row.problem is None
+    assert row.fields == {"num_hidden_layers": 12}
+    assert row.parameters is not None
+    assert row.parameters.total == 12 * (4 * 64 * 64 + 3 * 64 * 128 + 2 * 64) + 2 * 100 * 64 + 64
+
+
+# Bases whose FFN, heads or sections have names of their own, and what is as wide as the model at twice the width.
+WIDER: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
+    "ctrl": (
+        {"model_type": "ctrl", "n_embd": 64, "n_layer": 2, "n_head": 4, "dff": 128, "vocab_size": 100},
+        {"dff": 256},
+    ),
+    "dbrx": (
+        {"model_type": "dbrx", "d_model": 64, "n_layers": 2, "n_heads": 4, "vocab_size": 100}
+        | {
+            "attn_config": {"kv_n_heads": 2},
+            "ffn_config": {"ffn_hidden_size": 96, "moe_num_experts": 4},
+        },
+        {"attn_config.kv_n_heads": 4, "ffn_config.ffn_hidden_size": 192},
+    ),
+    "qwen2_vl": (
+        {"model_type": "qwen2_vl", "architectures": ["Qwen2VLForConditionalGeneration"]}
+        | {"text_config": {**SIX, "num_key_value_heads": 2}, "vision_config": {"hidden_size": 64, "depth": 2}},
+        {"text_config.hidden_size": 128, "text_config.num_key_value_heads": 4, "text_config.intermediate_size": 256},
+    ),
+    "florence2": (
+        {"model_type": "florence2", "architectures": ["Florence2ForConditionalGeneration"]}
+        | {"text_config": {"model_type": "bart", "d_model": 64, "encoder_attention_heads": 4, "vocab_size": 100}}
+        | {"vision_config": {"projection_dim": 64}},
+        {"text_config.d_model": 128},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WIDER)
+def test_all_that_belongs_to_a_width_follows_it(name: str) -> None:
+    config, expected = WIDER[name]
+    (row,) = paramcalc.scale(paramcalc.load(config), {"width": [128]}).rows
+
+    assert expected.items() <= row.fields.items()
+
+
+def test_layers_that_say_of_themselves_what_they_are_follow_width_and_depth() -> None:
+    """By hand: a layer of d = 128 with 4 heads of 32, one with 8; FFNs of 256 and of 192, each of two matrices."""
+    layers = [{"repeat": 2, "n_heads": 4}, {"d_ff": 96}] * 2
+    fields = {"model_type": "transformer", "d_model": 64, "n_heads": 2, "d_ff": 128, "vocab_size": 100, "norm": "rms"}
+    base = paramcalc.load({**fields, "head_dim": 32, "layers": layers})
+    (row,) = paramcalc.scale(base, {"depth": [9], "width": [128]}).rows
+
+    assert row.parameters is not None
+    more, less = 4 * 128 * 8 * 32 + 2 * 128 * 256, 4 * 128 * 4 * 32 + 2 * 128 * 192
+    assert row.parameters.non_embedding == 6 * more + 3 * less + 9 * 2 * 128 + 128
+
+
+def test_an_encoder_and_a_decoder_of_their_own_have_no_one_width() -> None:
+    part = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+    sections = {name: {"model_type": "bert", **part, "vocab_size": 100} for name in ("encoder", "decoder")}
+    sections["decoder"] |= {"is_decoder": True, "add_cross_attention": True}
+    base = paramcalc.load({"model_type": "encoder-decoder", **sections})
+    report = paramcalc.scale(base, {"depth": [4]})
+    (deep,), (wide,) = report.rows, paramcalc.scale(base, {"width": [128]}).rows
+    (own,) = paramcalc.scale(base, {"decoder.num_hidden_layers": [2]}).rows
+
+    assert deep.problem == "depth: the model has several: encoder.num_hidden_layers, decoder.num_hidden_layers"
+    assert wide.problem == "width: the model has several: encoder.hidden_size, decoder.hidden_size"
+    assert own.parameters == report.base.parameters
+
+
+def test_what_leaves_the_model_as_it_is_is_no_point_of_a_sweep() -> None:
+    """HRM-Text builds num_layers_per_stack layers, whatever num_hidden_layers says beside it."""
+    base = paramcalc.load({"model_type": "hrm_text", "num_hidden_layers": 56, "num_layers_per_stack": 7})
+    (row,) = paramcalc.scale(base, {"depth": [112]}).rows
+
+    assert row.problem == "depth: another num_hidden_layers leaves this model as it is"
+    assert not row.valid
 
 
 def test_rules_can_be_changed() -> None:

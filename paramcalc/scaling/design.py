@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.count import Figures, describe
 from paramcalc.model import Model
+from paramcalc.scaling.fields import WIDTH
 from paramcalc.scaling.ladders import references
 from paramcalc.scaling.point import Bench, Question
 from paramcalc.scaling.rules import (
-    WIDTH,
     ImpossibleError,
     Rules,
     Values,
@@ -23,7 +23,7 @@ from paramcalc.scaling.rules import (
 )
 from paramcalc.scaling.rules import field as rule_field
 from paramcalc.scaling.search import Goal, Search, goal
-from paramcalc.scaling.sweep import as_model, question
+from paramcalc.scaling.sweep import DEPTH, as_model, question
 from paramcalc.version import SCHEMA_VERSION, __version__
 
 if TYPE_CHECKING:
@@ -95,8 +95,9 @@ def figures(
 ) -> Figures:
     """The report as plain data."""
     beside = list(references(overlay, asked))
-    bench, values = Bench(base, asked), base.variants.values()
-    sought = one_field(values, solve, multiple_of or 1) if solve else widths(values, follow, multiple_of)
+    bench = Bench(base, asked)
+    values = bench.values
+    sought = one_field(values, solve, multiple_of or 1) if solve else widths(bench, follow, multiple_of)
     depths: Sequence[int | None] = depth or [None]
     rows = [found_at(one, sought, bench=bench, aim=aim, values=values) for one in depths]
     rows = [{**row, **closeness(row, aim)} for row in rows]
@@ -145,9 +146,16 @@ class Sought(NamedTuple):
     place: Callable[[int], dict[str, Any]]
 
 
-def widths(values: Values, follow: Rules, multiple_of: int | None) -> Sought:
-    """Widths in whole steps, and all that follows them."""
+def widths(bench: Bench, follow: Rules, multiple_of: int | None) -> Sought:
+    """Widths in whole steps, and all that follows them. Raises ImpossibleError where the model does not."""
+    values = bench.values
     step = lcm(multiple_of or 1, width_step(values, follow))
+    first = step if values[WIDTH].value != step else 2 * step
+    try:
+        other = widened(values, first, follow)
+    except ImpossibleError:
+        other = {}
+    bench.checked(other, WIDTH)
     return Sought(step, lambda count: widened(values, count * step, follow), lambda count: {"width": count * step})
 
 
@@ -163,7 +171,7 @@ def found_at(depth: int | None, sought: Sought, *, bench: Bench, aim: Goal, valu
     """The closest model of one depth; None is the base's own."""
     at = {} if depth is None else {"depth": depth}
     try:
-        deep = {} if depth is None else deepened(values, depth)
+        deep = {} if depth is None else bench.checked(deepened(values, depth), DEPTH)
     except ImpossibleError as error:
         return {"at": at, "valid": False, "problem": error.message, "fields": {}}
 

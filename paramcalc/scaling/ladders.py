@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from paramcalc.count import Figures
 from paramcalc.errors import ParamcalcError
+from paramcalc.scaling.fields import WIDTH
 from paramcalc.scaling.point import Bench, Question
-from paramcalc.scaling.rules import WIDTH
 
 ALL = "all"
 # Names of presets, which state sizes and sources, from the smallest on.

@@ -20,6 +20,7 @@ from paramcalc.frozen import Frozen, Pool
 from paramcalc.model import Model
 from paramcalc.scaling import latency
 from paramcalc.scaling.amounts import Adder, Amounts, Unit, units
+from paramcalc.scaling.rules import ImpossibleError
 from paramcalc.spec import Component
 
 if TYPE_CHECKING:
@@ -60,8 +61,11 @@ class Bench:
         self.size = element_bytes(base, question.assumed)
         self.by_layers = weights.told_by_layers(base, question.assumed)
         self.build = base.variants.builder()
+        self.values = base.variants.values()
+        self.stated = {one.key: one.value for one in self.values.values()}
         self.pool = Pool()
         self.known: dict[Hashable, tuple[list[int] | None, Sequence[tuple[Hashable, Unit]]]] = {}
+        self.base_sums = self.sums(base)
         self.decodes = any(stack.causal for stack in text_part(base.tree).stacks())
 
     def warnings(self) -> list[str]:
@@ -71,6 +75,26 @@ class Bench:
     def model(self, changes: Mapping[str, Any]) -> Model:
         """The base with other values in some fields. Raises ParamcalcError where there is no such model."""
         return self.base.but(tree=self.pool.within(self.build, changes))
+
+    def checked(self, changes: Mapping[str, Any], axis: str) -> Mapping[str, Any]:
+        """The changes for another width or depth. Raises ImpossibleError where the model stays what it is.
+
+        Where a recipe takes a size from elsewhere the changed field is none of its sizes.
+        """
+        if all(self.stated.get(key) == value for key, value in changes.items()):
+            return changes
+        try:
+            same = self.sums(self.model(changes)) == self.base_sums
+        except ParamcalcError:  # which is told at the point
+            return changes
+        if same:
+            names = ", ".join(changes)
+            raise ImpossibleError(f"{axis}: another {names} leaves this model as it is", "--sweep FIELD=... of its own")
+        return changes
+
+    def sums(self, model: Model) -> Amounts:
+        """What adds up of a model."""
+        return self.adder.amounts([(unit.key(), unit) for unit in units(model.tree)])
 
     def point(self, changes: Mapping[str, Any]) -> Figures:
         """Its figures, or why there is no such model."""

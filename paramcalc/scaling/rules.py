@@ -22,67 +22,25 @@ from paramcalc.config_fields import DEPTHS
 from paramcalc.errors import ParamcalcError, nearest
 from paramcalc.frozen import Frozen
 from paramcalc.model import FieldValue
+from paramcalc.scaling.fields import (
+    BLOCKS,
+    BY_LAYER,
+    DENSE_FIRST,
+    EMBEDDINGS,
+    ENTRIES,
+    FFN,
+    HEAD_DIMS,
+    HEADS,
+    KV_HEADS,
+    PATTERNS,
+    WIDTH,
+    WORDS,
+)
 
 Follow = Literal["ratio", "kept"]
 Values = Mapping[str, FieldValue]
 
-PATTERNS = (
-    "hybrid_override_pattern",
-    "attn_layers",
-)  # what is as long as the model is deep, where no field says how deep that is
-WIDTH = "hidden_size"
-HEADS = (
-    "num_attention_heads",
-    "encoder_attention_heads",
-    "decoder_attention_heads",
-    "swa_num_attention_heads",
-    "linear_num_key_heads",
-    "linear_num_value_heads",
-    "mamba_n_heads",
-    "mamba_num_heads",
-    "n_mamba_heads",
-    "linear_num_heads",
-    "num_heads",
-)
-KV_HEADS = ("num_key_value_heads", "num_kv_heads", "swa_num_key_value_heads", "num_global_key_value_heads")
-HEAD_DIMS = ("head_dim", "mamba_head_dim", "mamba_d_head", "linear_key_head_dim", "linear_value_head_dim")
-FFN = (
-    "intermediate_size",
-    "moe_intermediate_size",
-    "shared_expert_intermediate_size",
-    "shared_intermediate_size",
-    "moe_shared_expert_intermediate_size",
-    "shared_experts_intermediate_size",
-    "dense_intermediate_size",
-    "prefix_dense_intermediate_size",
-    "intermediate_size_mlp",
-    "ffn_dim",
-    "encoder_ffn_dim",
-    "decoder_ffn_dim",
-    "ffn_hidden_size",
-    "n_inner",
-    "hidden_dim",
-    "inner_hidden_size",
-    "expert_ffn_hidden_size",
-    "d_ff",
-    "d_inner",
-    "moe.d_ff",
-    "lru_width",
-    "mamba_d_ssm",
-    "attention_hidden_size",
-)
-# Embeddings of another width have projections; those that are as wide as the model have none.
-EMBEDDINGS = ("word_embed_proj_dim", "embedding_size", "input_embedding_size", "output_embedding_size")
-# What people call fields whatever the family calls them; the first one that the family has is meant.
-WORDS = {
-    "d_model": (WIDTH,),
-    "n_layers": DEPTHS,
-    "n_heads": HEADS,
-    "n_kv_heads": KV_HEADS,
-    "d_ff": FFN,
-    "n_experts": ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "moe.experts"),
-    "top_k": ("num_experts_per_tok", "num_experts_per_token", "moe.top_k"),
-}
+NO_ENTRIES = FieldValue(ENTRIES, [])
 FURTHEST = 2  # times the ratio of key/value heads, or half of it, at most
 COARSEST = 256  # multiple to which a feed-forward width is rounded at most
 
@@ -147,18 +105,28 @@ ABOUT_FIELDS = "`paramcalc families NAME` lists the fields of a family"
 
 def deepened(values: Values, depth: int) -> dict[str, Any]:
     """The fields that change for another depth. Raises ImpossibleError where a list of layers has no period."""
-    changed: dict[str, Any] = {values[name].key: depth for name in DEPTHS if _is_size(values, name)}
-    base = next((values[name].value for name in DEPTHS if _is_size(values, name)), None)
+    stated = [name for name in DEPTHS if _is_size(values, name)]
+    base = next((values[name].value for name in stated), None)
     if base is None:
         base = next((len(values[name].value) for name in _present(values, PATTERNS)), None)
     if base is None:
-        raise ImpossibleError("this family has no field for its depth", "change a field of its own: --sweep FIELD=...")
-    for name, (key, value) in values.items():
+        raise no_size(values, "depth", *DEPTHS)
+    blocks = [name for name in BLOCKS if stated and _is_size(values, name)]
+    changed: dict[str, Any] = {values[name].key: depth for name in (*stated, *blocks)}
+    for name, (key, value, listed) in values.items():
         if (groups := _unrolled(value)) and len(groups) == base:
             changed[key] = [[continued(groups, depth, name), 1]]
-        elif isinstance(value, list | str) and len(value) == base and _per_layer(value):
+        elif (listed or name in BY_LAYER) and isinstance(value, list | str) and len(value) == base:
             changed[key] = continued(value, depth, name)
     return changed
+
+
+def no_size(values: Values, axis: str, *names: str) -> ImpossibleError:
+    """The error where no field is the width or the depth of the whole model: none at all, or one in each section."""
+    several = [name for name in values if name.rpartition(".")[2] in names and _is_size(values, name)]
+    if several:
+        return ImpossibleError(f"{axis}: the model has several: {', '.join(several)}", f"--sweep {several[0]}=...")
+    return ImpossibleError(f"this family has no field for its {axis}", "change a field of its own: --sweep FIELD=...")
 
 
 def _unrolled(value: Any) -> list[Any]:
@@ -169,19 +137,20 @@ def _unrolled(value: Any) -> list[Any]:
     return [entry for group, times in pairs for entry in group * times]
 
 
-def _per_layer(value: list[Any] | str) -> bool:
-    """Whether an entry may stand for a layer: words and numbers do, and letters of a pattern, not a model's name."""
-    return isinstance(value, list) or not value.isalnum()
-
-
 def continued(entries: Any, length: int, name: str) -> Any:
-    """A list (or a text) that goes on in its period, or ends earlier. Raises ImpossibleError where there is none."""
+    """A list (or a text) that goes on in its period, or ends earlier. Raises ImpossibleError where there is none.
+
+    Of lists that say which layers are dense the first ones are no part of the period.
+    """
     size = len(entries)
     if length <= size:
         return entries[:length]
-    for period in range(1, size // 2 + 1):
-        if entries[period:] == entries[:-period]:
-            return (entries[:period] * (length // period + 1))[:length]
+    first = DENSE_FIRST.get(name.rpartition(".")[2])
+    for start in (0, next((i for i, entry in enumerate(entries) if entry != first), size)):
+        for period in range(1, (size - start) // 2 + 1):
+            if entries[start + period :] == entries[start:-period]:
+                more = entries[start : start + period] * (length // period + 1)
+                return (entries[:start] + more)[:length]
     raise ImpossibleError(
         f"{name} lists {size} layers without a period", f"give the list for {length} layers with --set"
     )
@@ -202,7 +171,7 @@ def reshaped(wide: Mapping[str, Any], deep: Mapping[str, Any], depth: int | None
 def widened(values: Values, width: int, follow: Rules) -> dict[str, Any]:
     """The fields that change for another width. Raises ImpossibleError where heads do not come out whole."""
     if not _is_size(values, WIDTH):
-        raise ImpossibleError("this family has no field for its width", "change a field of its own: --sweep FIELD=...")
+        raise no_size(values, "width", WIDTH)
     base = values[WIDTH].value
     changed: dict[str, Any] = {values[WIDTH].key: width}
     if follow.heads == "ratio":
@@ -215,18 +184,41 @@ def widened(values: Values, width: int, follow: Rules) -> dict[str, Any]:
         grown = partial(rounded, width=width, base=base, multiple_of=follow.multiple_of)
         for name in _present(values, FFN):
             changed[values[name].key] = _each(values[name].value, grown)
+    if entries := [one for one in values.get(ENTRIES, NO_ENTRIES).value if isinstance(one, Mapping)]:
+        changed[ENTRIES] = [_entry(one, values, width, follow) for one in entries]
     return changed | {values[name].key: width for name in _present(values, EMBEDDINGS) if values[name].value == base}
+
+
+def _entry(entry: Mapping[str, Any], values: Values, width: int, follow: Rules) -> dict[str, Any]:
+    """What one layer says of itself, with the same rules: what it leaves to the model is the model's."""
+    experts = entry.get("moe") or {}
+    own = {
+        **{name: FieldValue(name, entry.get(name)) for name in ("head_dim", "d_ff")},
+        "num_key_value_heads": FieldValue("n_kv_heads", entry.get("n_kv_heads")),
+        "moe.d_ff": FieldValue("moe.d_ff", experts.get("d_ff")),
+        WIDTH: values[WIDTH],
+    }
+    heads = entry.get("n_heads", values["num_attention_heads"].value)
+    changed = widened({**own, "num_attention_heads": FieldValue("n_heads", heads)}, width, follow)
+    found = {**entry, **{key: size for key, size in changed.items() if key in entry}}
+    return found | ({"moe": {**experts, "d_ff": changed["moe.d_ff"]}} if "moe.d_ff" in changed else {})
 
 
 def _heads(values: Values, width: int, base: int, follow: Rules) -> dict[str, Any]:
     changed: dict[str, Any] = {}
-    for name in _present(values, HEADS):
+    for name in _counted_heads(values):
         changed[values[name].key] = _each(values[name].value, partial(whole, values[name].key, width=width, base=base))
     queries = changed.get(values["num_attention_heads"].key) if "num_attention_heads" in values else None
     heads = queries if isinstance(queries, int) else None
-    for name in _present(values, KV_HEADS) if follow.kv_heads == "ratio" else ():
+    grouped = [name for name in _present(values, KV_HEADS) if values[name].key not in changed]
+    for name in grouped if follow.kv_heads == "ratio" else ():
         changed[values[name].key] = _each(values[name].value, partial(kv_heads, width=width, base=base, heads=heads))
     return changed
+
+
+def _counted_heads(values: Values) -> list[str]:
+    """Fields with numbers of heads; key/value heads where a family counts no others (JetMoE)."""
+    return _present(values, HEADS) or _present(values, KV_HEADS)
 
 
 def _present(values: Values, names: Sequence[str]) -> list[str]:
@@ -243,15 +235,15 @@ def whole(name: str, size: int, *, width: int, base: int) -> int:
 def width_step(values: Values, follow: Rules) -> int:
     """The smallest step of widths that gives whole heads. Raises ImpossibleError where the family has no width."""
     if not _is_size(values, WIDTH):
-        raise ImpossibleError("this family has no field for its width", "solve for a field of its own: --solve FIELD")
+        raise no_size(values, "width", WIDTH)
     base = int(values[WIDTH].value)
-    names = _present(values, HEADS) if follow.heads == "ratio" else [n for n in HEAD_DIMS if _is_size(values, n)]
+    names = _counted_heads(values) if follow.heads == "ratio" else [n for n in HEAD_DIMS if _is_size(values, n)]
     sizes = [size for name in names for size in _listed(values[name].value)]
     return lcm(*(base // gcd(size, base) for size in sizes))
 
 
 def _listed(value: Any) -> list[int]:
-    return value if isinstance(value, list) else [value]
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _step(size: int, base: int) -> str:
@@ -285,7 +277,7 @@ def rounded(size: int, *, width: int, base: int, multiple_of: int | None) -> int
 
 
 def _each(value: Any, change: Callable[[int], int]) -> Any:
-    return [change(size) for size in value] if isinstance(value, list) else change(value)
+    return [change(size) for size in value] if isinstance(value, list | tuple) else change(value)
 
 
 def _is_size(values: Values, name: str) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from paramcalc.compute.flops import text_part
-from paramcalc.containers import ROLES, Stack
+from paramcalc.compute.language import TOWERS, sees
+from paramcalc.containers import Stack
 from paramcalc.spec import Category, Component, claimed
 
-TOWERS: tuple[Category, ...] = ("vision", "projector")
 # What the hidden channels of a feed-forward network are called, by what it is for.
 HIDDEN: Mapping[Category | None, str] = {"experts": "expert_d_ff", "shared_experts": "shared_expert_d_ff"}
 SIZES = (
@@ -55,11 +55,6 @@ def shape(tree: Component) -> dict[str, Value]:
         **{name: one_or_all(found[name]) for name in SIZES[1:]},
         "ffn_ratio": one_or_all(ratios),
     }
-
-
-def sees(stack: Stack) -> bool:
-    """Whether it is a tower, which runs for images and sounds and not for tokens."""
-    return stack.category in TOWERS or ROLES.get(stack.role, {}).get("token") == "tower"
 
 
 def layers_by_role(stacks: list[Stack]) -> dict[str, int]:

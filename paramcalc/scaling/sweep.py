@@ -133,9 +133,16 @@ def checked(grid: Grid) -> int:
 
 def points(bench: Bench, grid: Grid, follow: Rules) -> Iterator[Figures]:
     """Every point, the last axis running fastest. What a field says holds, whatever follows a width or a depth."""
-    base = bench.base.variants.values()
-    wide = {size: _attempt(widened, base, size, follow) for size in grid.get(WIDTH, ())}
-    deep = {size: _attempt(deepened, base, size) for size in grid.get(DEPTH, ())}
+    base = bench.values
+
+    def wider(size: int) -> Mapping[str, Any]:
+        return bench.checked(widened(base, size, follow), WIDTH)
+
+    def deeper(size: int) -> Mapping[str, Any]:
+        return bench.checked(deepened(base, size), DEPTH)
+
+    wide = {size: _attempt(wider, size) for size in grid.get(WIDTH, ())}
+    deep = {size: _attempt(deeper, size) for size in grid.get(DEPTH, ())}
     keys = {name: field(base, name) for name in grid if name not in (DEPTH, WIDTH)}
     for values in product(*grid.values()):
         at = dict(zip(grid, values, strict=True))
@@ -145,10 +152,10 @@ def points(bench: Bench, grid: Grid, follow: Rules) -> Iterator[Figures]:
         if isinstance(shape, ImpossibleError):
             yield {"at": at, "valid": False, "problem": shape.message, "fields": {}}
         else:
-            yield {"at": at, **bench.point(shape | {key: at[name] for name, key in keys.items()})}
+            yield {"at": at, **bench.point({**shape, **{key: at[name] for name, key in keys.items()}})}
 
 
-def _attempt(change: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any] | ImpossibleError:
+def _attempt(change: Callable[..., Mapping[str, Any]], *given: Any) -> Mapping[str, Any] | ImpossibleError:
     """The changes, or why there are none."""
     try:
         return change(*given)
