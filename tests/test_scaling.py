@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import paramcalc
+from paramcalc.cli import progress
 from paramcalc.errors import ConfigError
 from paramcalc.model import FieldValue
 from paramcalc.scaling.ladders import LADDERS
-from paramcalc.scaling.rules import ImpossibleError, Rules, continued, deepened, reshaped, rules, widened
+from paramcalc.scaling.rules import ABOUT_EXPERTS, ImpossibleError, Rules, continued, deepened, reshaped, rules, widened
 from paramcalc.scaling.search import turning
 from tests.conftest import Run
 
@@ -557,6 +558,45 @@ def test_what_cannot_be_asked_is_an_error(run: Run, arguments: list[str]) -> Non
     assert code == 2
     assert out == ""
     assert err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("base", "hint"),
+    [
+        ((), ABOUT_EXPERTS),
+        (("llama3-8b",), "`paramcalc families NAME` lists the fields of a family"),
+    ],
+)
+def test_a_base_without_experts_has_no_number_of_them(run: Run, base: tuple[str, ...], hint: str) -> None:
+    """No hint at the very word that was given."""
+    code, out, err = run("design", *base, "--budget", "1.1B", "--solve", "n_experts")
+
+    assert (code, out) == (2, "")
+    assert err.splitlines()[1] == f"hint: {hint}"
+
+
+@pytest.mark.parametrize("option", [("--set", "vocab_size=100"), ("--text-only",), ("--strict",)])
+@pytest.mark.parametrize("command", [("design", "--budget", "1B"), ("scale", "--depth", "12")])
+def test_what_is_for_a_base_is_no_option_without_one(
+    run: Run, command: tuple[str, ...], option: tuple[str, ...]
+) -> None:
+    code, out, err = run(*command, *option)
+
+    assert (code, out) == (2, "")
+    assert err.splitlines()[0] == f"error: {option[0]} is for a base, and none is given"
+
+
+def test_a_bar_is_shown_for_a_few_slow_points_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of seven points that take 0.3 seconds each the fourth ends after the first second."""
+    now, shown = iter(range(0, 3000, 300)), []
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("time.monotonic", lambda: next(now) / 1000)
+    monkeypatch.setattr(progress._Bar, "at", lambda _, done, many: shown.append((done, many)))
+    with progress.progress("points") as each:
+        for done in range(1, 8):
+            each(done, 7)
+
+    assert shown == [(4, 7), (5, 7), (6, 7), (7, 7)]
 
 
 def test_json_is_the_report(run: Run) -> None:

@@ -111,6 +111,10 @@ def base_model(*, base: str | None, models: list[str] | None, preset: list[str] 
     """The one model that others are made from, or None where none is given. Raises where there are several."""
     given = [*([base] if base is not None else []), *(models or ())]
     if not given and not preset:
+        options = {"settings": "--set", "text_only": "--text-only", "strict": "--strict", "as_family": "--as-family"}
+        idle = next((option for name, option in options.items() if others.get(name)), None)
+        if idle is not None:
+            raise ParamcalcError(f"{idle} is for a base, and none is given", "give a config.json, or --preset NAME")
         return None
     found = loaded(models=given, preset=preset, **others)
     if len(found) > 1:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PATIENCE = 1.0  # seconds before anything is shown
-EVERY = 64  # points between two looks at the clock
+OFTEN = 0.1  # seconds between two looks at what is done
 
 
 @contextmanager
@@ -17,13 +17,16 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _done, _many: None
         return
-    start, shown = time.monotonic(), _Bar(what)
+    due, shown = time.monotonic() + PATIENCE, _Bar(what)
+
+    def each(done: int, many: int) -> None:
+        nonlocal due
+        if (now := time.monotonic()) > due:
+            shown.at(done, many)
+            due = now + OFTEN
+
     try:
-        yield (
-            lambda done, many: (
-                shown.at(done, many) if done % EVERY == 0 and time.monotonic() - start > PATIENCE else None
-            )
-        )
+        yield each
     finally:
         shown.stop()
 

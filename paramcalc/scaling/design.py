@@ -109,19 +109,15 @@ def figures(
         "assumptions": asked.stated(base, follow),
         "goal": {"budget": aim.budget, "match": aim.match, "at_most_bytes": aim.at_most, "solve": solve or "width"},
         "rows": rows,
-        "best": best(rows),
+        "best": best(rows, aim),
         "overlay": beside,
     }
 
 
-def best(rows: Sequence[Figures]) -> int | None:
-    """The number of the row that comes closest; of a device, the one with the most parameters."""
-    valid = [(i, row) for i, row in enumerate(rows) if row["valid"]]
-    if not valid:
-        return None
-    if valid[0][1]["deviation"] is None:
-        return max(valid, key=lambda item: item[1]["parameters"]["total"])[0]
-    return min(valid, key=lambda item: abs(item[1]["deviation"]))[0]
+def best(rows: Sequence[Figures], aim: Goal) -> int | None:
+    """The number of the row that comes closest; below a limit of bytes, the one with the most parameters."""
+    valid = [i for i, row in enumerate(rows) if row["valid"]]
+    return max(valid, key=lambda i: aim.merit(rows[i])) if valid else None
 
 
 def closeness(row: Figures, aim: Goal) -> Figures:

@@ -94,9 +94,13 @@ def field(values: Values, name: str) -> str:
     keys = {one.key for one in values.values()}
     if name in keys or name.split(".")[0] in keys:
         return name
-    raise ParamcalcError(f"the family has no field {name!r}", nearest(name, [*values, *WORDS], fallback=ABOUT_FIELDS))
+    if name in ("n_experts", "top_k") and "moe" in keys:
+        raise ParamcalcError(f"the base has no experts, so no {name}", ABOUT_EXPERTS)
+    words = [word for word, meant in WORDS.items() if any(one in values for one in meant)]
+    raise ParamcalcError(f"the family has no field {name!r}", nearest(name, [*values, *words], fallback=ABOUT_FIELDS))
 
 
+ABOUT_EXPERTS = '--preset mixtral-8x7b has some; a base of your own too with --set \'moe={"experts": 8, "top_k": 2}\''
 ABOUT_FIELDS = "`paramcalc families NAME` lists the fields of a family"
 
 

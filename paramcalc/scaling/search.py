@@ -3,6 +3,7 @@
 A model never has fewer parameters, operations or bytes when it grows, but rounding of heads and feed-forward widths can
 make a step uneven, so the neighbours of the place found are asked too. What cannot be stands for the next that can.
 Formats in blocks hold rows of whole blocks in far fewer bytes than others: such sizes are a search of their own.
+Below a limit of bytes, of weights or of a device, the closest is the largest model.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from paramcalc.count import Figures
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import chosen
-from paramcalc.footprint.gguf.types import LONGEST_BLOCK
+from paramcalc.footprint.gguf.types import LONGEST_BLOCK, SHORT_BLOCK
 from paramcalc.model import Model
 from paramcalc.scaling.point import Bench, Question
 
@@ -49,6 +50,13 @@ class Goal(NamedTuple):
         }
         return int(found[self.match])
 
+    def merit(self, row: Figures) -> int:
+        """Larger is better: close to a budget of counts; below a limit of bytes, a model of many parameters.
+
+        Sizes that a format in blocks cannot hold take more bytes for fewer parameters, which is no merit.
+        """
+        return int(row["parameters"]["total"]) if self.budget is None or self.capped else -abs(self.beyond(row))
+
     def beyond(self, row: Figures) -> int:
         """How far a model is beyond the budget; below it where negative, 0 without one."""
         return 0 if self.budget is None else self.measure(row) - self.budget
@@ -72,7 +80,8 @@ class Search:
 
     def __init__(self, bench: Bench, aim: Goal, changes: Changes, *, step: int = 1) -> None:
         self.bench, self.aim, self.changes = bench, aim, changes
-        self.strides = (1,) if bench.size is not None else (1, LONGEST_BLOCK // gcd(step, LONGEST_BLOCK))
+        blocks = () if bench.size is not None else (SHORT_BLOCK, LONGEST_BLOCK)
+        self.strides = sorted({1, *(block // gcd(step, block) for block in blocks)})
         self.models: dict[int, Model] = {}
         self.known: dict[int, Figures] = {}
         self.fitting: dict[int, bool] = {}
@@ -95,15 +104,15 @@ class Search:
             near = self.approach(stride, near // stride) * stride
         found = list(filter(self.allowed, sorted(self.known)))
         if not found:
-            problem = self.point(1)["problem"] or "even the smallest model is beyond the budget"
+            limit = "budget" if self.aim.budget is not None else "device"
+            problem = self.point(1)["problem"] or f"even the smallest model is beyond the {limit}"
             return 1, {"valid": False, "problem": problem, "fields": {}}
         best = max(found, key=self.merit)
         return best, self.point(best)
 
     def merit(self, count: int) -> int:
-        """Larger is better: close to a budget of counts, large below a limit of bytes."""
-        row = self.point(count)
-        return self.aim.measure(row) if self.aim.budget is None or self.aim.capped else -abs(self.aim.beyond(row))
+        """Larger is better."""
+        return self.aim.merit(self.point(count))
 
     def approach(self, stride: int, near: int) -> int:
         """Ask for the models around the budget whose number of steps is a multiple of the stride, from `near` on.

@@ -41,6 +41,7 @@ TYPES = {
         Dtype("TQ1_0", 256, 54),
     )
 }
+SHORT_BLOCK = 32  # of the types that stand in for those of longer blocks
 LONGEST_BLOCK = max(t.block_elements for t in TYPES.values())  # 256; the others divide it
 FLOATS = ("F32", "F16", "BF16")
 
