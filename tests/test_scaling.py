@@ -599,6 +599,28 @@ def test_a_bar_is_shown_for_a_few_slow_points_too(monkeypatch: pytest.MonkeyPatc
     assert shown == [(4, 7), (5, 7), (6, 7), (7, 7)]
 
 
+def test_no_design_within_the_limit_is_an_answer(run: Run) -> None:
+    """A width of 64 at 4 layers takes 4.5 MB; the table says so, nothing is saved, and the answer is no."""
+    code, out, err = run("design", "--budget", "1KiB", "--depth", "4", "--save", "/nowhere/design.yaml")
+
+    assert (code, err) == (1, "")
+    assert out.rstrip().endswith("depth 4, width 64: even the smallest model is beyond the budget")
+
+
+def test_layers_that_a_token_passes_are_told_where_they_are_no_axis(run: Run) -> None:
+    """T5's encoder and its decoder have a depth each, of which a token passes both."""
+    _, out, _ = run("scale", "t5-small", "--depth", "6,12", "--format", "csv")
+    rows = list(csv.DictReader(out.splitlines()))
+
+    assert [(row["depth"], row["layers"]) for row in rows] == [("6", "12"), ("12", "24")]
+    _, table, _ = run("scale", "t5-small", "--depth", "6,12")
+    assert [line.split()[:2] for line in table.splitlines() if line.startswith(("depth", "    6", "   12"))] == [
+        ["depth", "steps"],
+        ["6", "12"],
+        ["12", "24"],
+    ]
+
+
 def test_json_is_the_report(run: Run) -> None:
     _, out, _ = run("scale", TUTORIAL, "--depth", "12,24", "--width", "768,1000", "--json", "--context", "1k")
     report = paramcalc.scale(TUTORIAL, {"depth": [12, 24], "width": [768, 1000]}, context=1024)

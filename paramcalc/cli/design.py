@@ -73,7 +73,7 @@ def design(
     from paramcalc.scaling import design as designing
     from paramcalc.scaling import rules as following
     from paramcalc.scaling.point import Question
-    from paramcalc.scaling.search import goal
+    from paramcalc.scaling.search import BEYOND, goal
     from paramcalc.scaling.sweep import device_named
 
     drawing.check(out)
@@ -95,8 +95,11 @@ def design(
     )
     warn(answer["warnings"])
     if answer["best"] is None:
-        first = answer["rows"][0]["problem"] if answer["rows"] else "no depth"
-        raise ParamcalcError(f"no model comes close to the budget: {first}", "try other depths, or another base")
+        problems = [row["problem"] for row in answer["rows"]]
+        if not all(problem.startswith(BEYOND) for problem in problems):
+            raise ParamcalcError(f"no model can be: {problems[0]}", "try other depths, or another base")
+        out.show([answer], lambda: _view(answer, model, Drawing(chart=False, path=None, kinds=())))
+        raise typer.Exit(1)
     if drawing.path:
         drawing.to_file(_report(answer), model)
     if save is not None:

@@ -133,6 +133,8 @@ def points_table(
         cells = [cell(row) if row.valid else NONE for row in rows]
         columns.append(Column(name, cells, right=True, rank=rank))
 
+    if any(row.valid and row.depth != row.at.get("depth") for row in rows):
+        column("steps", lambda row: exact(row.depth), rank=10)  # layers that a token passes, not those of a stack
     column("total", lambda row: exact(row.parameters.total))
     column("", lambda row: human_count(row.parameters.total), rank=6)
     if any(row.valid and row.parameters and row.parameters.active != row.parameters.total for row in rows):
@@ -197,14 +199,15 @@ def point_row(row: Point) -> Row:
         "active": p.active if p else "",
         "non_embedding": p.non_embedding if p else "",
         "embedding": p.embedding if p else "",
+        "embedding_share": f"{row.embedding_share:.6f}" if row.embedding_share is not None else "",
         "layers": row.depth or "",
         "forward_flops_per_token": f.forward_per_token if f else "",
         "training_flops": f.training if f else "",
         "training_tokens": f.training_tokens if f else "",
-        "weight_bytes": row.weights.bytes if row.weights else "",
+        "weights_bytes": row.weights.bytes if row.weights else "",
         "kv_cache_bytes_per_token": row.kv_cache.bytes_per_token if row.kv_cache else "",
         "state_bytes": row.state.bytes if row.state else "",
-        "step_ns": latency.step_ns or "" if latency else "",
+        "step_ns_estimate": latency.step_ns or "" if latency else "",
     }
 
 

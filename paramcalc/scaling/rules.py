@@ -3,8 +3,9 @@
 Another width d: head_dim stays and heads grow in proportion, so that h = d / head_dim where heads fill the width;
 key/value heads keep their ratio to the query heads, a single one stays single; feed-forward widths keep their ratio to
 d, rounded to a multiple; embeddings as wide as the model stay so; experts, their number and top_k, low ranks, states
-and vocabularies stay. Another depth: lists with an entry for each layer, and patterns of letters, go on in their
-period. Nothing else changes, and what cannot be is an invalid point.
+and vocabularies stay. Another depth, which an encoder and its decoder both get: lists with an entry for each
+layer, and patterns of letters, go on in their period, after the first dense layers. Nothing else changes, and what
+cannot be is an invalid point.
 
 Key/value heads must divide the query heads, so of the divisors the one next to the ratio is taken, but none that is
 more than twice or less than half of it: 43 heads in four groups would be multi-query attention, another design.

@@ -23,6 +23,7 @@ from paramcalc.scaling.point import Bench, Question
 Match = Literal["total", "non-embedding", "active", "flops", "weight-bytes"]
 Changes = Callable[[int], dict[str, Any]]
 MOST = 10**7  # steps of a width, or values of a field, that are tried at most
+BEYOND = "even the smallest model is beyond"
 NEIGHBOURS = 2
 REACH = 64  # steps in which the next model that can be is looked for
 
@@ -105,7 +106,7 @@ class Search:
         found = list(filter(self.allowed, sorted(self.known)))
         if not found:
             limit = "budget" if self.aim.budget is not None else "device"
-            problem = self.point(1)["problem"] or f"even the smallest model is beyond the {limit}"
+            problem = self.point(1)["problem"] or f"{BEYOND} the {limit}"
             return 1, {"valid": False, "problem": problem, "fields": {}}
         best = max(found, key=self.merit)
         return best, self.point(best)
