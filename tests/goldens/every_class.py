@@ -39,14 +39,8 @@ def text() -> str:
     """The file: one family a line."""
     classes = json.loads(CLASSES.read_text(encoding="utf-8"))
     made = {name: found for name, names in classes.items() if (found := totals(name, names))}
-    lines = [f" {json.dumps(name)}: {json.dumps(found)}" for name, found in made.items()]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    return make.one_a_line(made)
 
 
 if __name__ == "__main__":
-    made = text()
-    if "--check" in sys.argv:
-        old = json.loads(TARGET.read_text(encoding="utf-8"))
-        print(*make.differences(old, json.loads(made)), sep="\n")
-        sys.exit(TARGET.read_text(encoding="utf-8") != made)
-    TARGET.write_text(made, encoding="utf-8")
+    make.written(TARGET, text(), check="--check" in sys.argv)

@@ -10,7 +10,7 @@ Needs torch and transformers (CPU is enough). README.md beside this file describ
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -184,6 +184,20 @@ def render(value: Any, indent: int = 0) -> str:
         rows = ",\n".join(pad + json.dumps(item, ensure_ascii=False) for item in value)
         return f"[\n{rows}\n" + " " * indent + "]"
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def one_a_line(made: Mapping[str, Any]) -> str:
+    """The text of a file with one family a line."""
+    return "{\n" + ",\n".join(f" {json.dumps(name)}: {json.dumps(found)}" for name, found in made.items()) + "\n}\n"
+
+
+def written(target: Path, text: str, *, check: bool) -> None:
+    """Write a file of totals; to `check`, print what would change in it and exit with 1 if anything would."""
+    if check:
+        old = target.read_text(encoding="utf-8")
+        print(*differences(json.loads(old), json.loads(text)), sep="\n")
+        sys.exit(old != text)
+    target.write_text(text, encoding="utf-8")
 
 
 def differences(old: Any, new: Any, where: str = "") -> Iterator[str]:
