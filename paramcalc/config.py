@@ -276,7 +276,8 @@ class Config:
         """An error about one field: names the family's key, and the canonical name where it differs."""
         key = f"{self.path}{self.key(name)}"
         alias = f" ({name})" if self.key(name) != name else ""
-        return ConfigError(f"{self.family}: {key}{alias} {problem} in {self.origin}", hint)
+        listed = f"`paramcalc families {self.family}` lists the fields it reads"
+        return ConfigError(f"{self.family}: {key}{alias} {problem} in {self.origin}", hint or listed)
 
     def missing(self, name: str) -> ConfigError:
         """The error for a required field that is absent."""

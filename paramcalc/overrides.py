@@ -10,6 +10,8 @@ from paramcalc.config_keys import known_keys
 from paramcalc.config_reading import SAME_IN_ALL, Reading, Stated
 from paramcalc.errors import ConfigError, nearest
 
+TEXT = "text_config"  # the section that would hide the same fields at the top, where older files have them
+
 
 def known_fields(reading: Reading) -> set[str]:
     """Every key that may stand in a config of this family: what it reads, and what is known to change no shape."""
@@ -72,6 +74,11 @@ def place(fields: Mapping[str, Any], name: str, names: Names) -> Place:
         inner: Any = section.get(step)
         absent: Mapping[str, Any] = {}
         if inner is None and ".".join(path[:depth]) in names.known():
+            if step == TEXT and "hidden_size" in section:
+                message = f"{names.origin} has no {TEXT}; the language model's fields stand at the top of it"
+                raise ConfigError(
+                    f"--set {name}: {message}", f"--set {name.removeprefix(f'{word}.')}=... changes it there"
+                )
             inner = absent = names.absent(path[:depth])
         if not isinstance(inner, Mapping):
             whole = f"`paramcalc families {names.family}` lists the fields it reads"

@@ -138,3 +138,10 @@ def test_what_has_no_figures_is_folded() -> None:
     text = explanation_text(explained("deepseek-v3"))
 
     assert max(map(len, text.splitlines())) <= 120
+
+
+def test_sizes_that_are_equal_by_chance_are_not_told_as_one() -> None:
+    """Qwen3-Next's convolutions run over 2 h_k d_k channels of queries and keys, and over h_v d_v of values."""
+    convolved = lines(explained("qwen3-next-80b-a3b"), "conv")
+
+    assert [line.formula for line in convolved] == ["2 h_k d_k x bfloat16", "h_v d_v x bfloat16"]

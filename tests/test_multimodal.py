@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import paramcalc
+from paramcalc.errors import ConfigError
 from tests.test_goldens import GOLDENS
 
 DEFAULTS = {path.parent.name: json.loads(path.read_text()) for path in sorted(GOLDENS.glob("*/default.json"))}
@@ -141,3 +142,13 @@ def test_a_field_that_a_class_sets_again_under_its_other_name_is_a_doubt() -> No
     for stated, status in (({"n_routed_experts": 16}, "exact"), ({"num_local_experts": 16}, "approximate")):
         fields = {"model_type": "step3p7", "text_config": {"num_hidden_layers": 6} | stated}
         assert paramcalc.load(fields).status == status
+
+
+def test_an_override_does_not_hide_fields_that_stand_at_the_top() -> None:
+    """A file from before transformers had text_config: a section that holds one field would hide all of them."""
+    flat = {"model_type": "qwen2_5_vl", "hidden_size": 3584, "num_hidden_layers": 28, "num_attention_heads": 28}
+    flat |= {"num_key_value_heads": 4, "vision_config": {"out_hidden_size": 3584}}
+    with pytest.raises(ConfigError, match="has no text_config; the language model's fields stand at the top") as error:
+        paramcalc.load(flat, overrides={"text_config.num_hidden_layers": 2})
+    assert error.value.hint == "--set num_hidden_layers=... changes it there"
+    assert paramcalc.load(flat, overrides={"vision_config.depth": 2}).status == "exact"

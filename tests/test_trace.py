@@ -204,3 +204,12 @@ def test_every_family_can_be_walked_through(path: Path) -> None:
 
     taken = sum((block.passes or 1) * sum(step.flops for step in block.steps) for block in report.blocks)
     assert taken == paramcalc.flops(model, tokens=6, batch=2).forward.total
+
+
+def test_the_norm_of_a_latent_is_not_of_the_rotary_key_beside_it() -> None:
+    """DeepSeek-V3: 512 latent channels are normed, 64 rotary ones are not (2412.19437, equations 1 to 3)."""
+    report = traced("deepseek-v3", tokens=5, batch=2)
+    shapes = {step.name: step.shape for block in layers(report) for step in block.steps}
+    assert shapes["attn.kv_a_proj"][-1] == 576
+    assert shapes["attn.kv_a_norm"][-1] == 512
+    assert shapes["attn.q_a_norm"][-1] == 1536

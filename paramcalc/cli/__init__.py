@@ -78,11 +78,11 @@ def _fail(message: str, hint: str | None, code: int, arguments: list[str]) -> in
     """Two lines on stderr; with JSON asked for, the error as an object on stdout too. The code is kept in any case."""
     from paramcalc.cli.app import asks_for_json
 
+    hint = hint or "paramcalc COMMAND --help says what a command takes"
     if asks_for_json(arguments):
         import json
 
         error = {"message": message, "hint": hint, "exit_code": code}
         say(sys.stdout, json.dumps({"error": error}) + "\n")
-    lines = f"error: {one_line(message)}\n" + (f"hint: {one_line(hint)}\n" if hint else "")
-    say(sys.stderr, lines)
+    say(sys.stderr, f"error: {one_line(message)}\nhint: {one_line(hint)}\n")
     return code

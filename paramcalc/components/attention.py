@@ -50,8 +50,13 @@ def heads_apart(
             count = heads if name == "q_norm" else kv_heads
             whole = int(part.width) == int(count * keys)
             yield Step(name, per_token(part.width) if whole else (BATCH, TOKENS, count, keys))
-            continue
-        yield from within(name, part.steps())
+        elif isinstance(part, Norm) and name in (
+            "q_a_norm",
+            "kv_a_norm",
+        ):  # of a latent alone, not of what is beside it
+            yield Step(name, per_token(part.width))
+        else:
+            yield from within(name, part.steps())
     if "o_proj" not in parts:
         yield from apart
 

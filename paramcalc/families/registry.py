@@ -238,11 +238,6 @@ def find(model_type: str | None, architecture: str | None, origin: str) -> Famil
         raise UnknownFamilyError(
             f"{model_type} in {origin} cannot be counted: {reason}", "--as-family NAME counts it as one that can"
         )
-    raise UnknownFamilyError(
-        f"unknown model_type {model_type!r} in {origin}",
-        nearest(
-            model_type,
-            index(),
-            fallback=f"`paramcalc families` lists all {len(index())}; --as-family NAME counts it as one of them",
-        ),
-    )
+    close = nearest(model_type, index(), fallback=f"`paramcalc families` lists all {len(index())};")
+    hint = f"{close} --as-family NAME counts it as a known one"
+    raise UnknownFamilyError(f"unknown model_type {model_type!r} in {origin}", hint)

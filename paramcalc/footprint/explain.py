@@ -147,7 +147,8 @@ class _Told:
         """What differs in nothing but its name, like keys and values of one width."""
         groups: dict[tuple[object, ...], list[Kept]] = defaultdict(list)
         for one in found:
-            groups[(one.elements, one.span, one.size, one.copies, self.entries.format(one))].append(one)
+            spelled = dims.spelled(one.elements)  # of equal sizes by chance each has its reason
+            groups[(spelled, one.span, one.size, one.copies, self.entries.format(one))].append(one)
         return groups.values()
 
     def _kept(self, alike: list[Kept], times: int, sizes: list[int]) -> Iterator[Line]:
