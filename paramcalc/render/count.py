@@ -115,7 +115,7 @@ def summary(report: CountReport, room: int, include_mtp: bool) -> Table:
         Column("", [name for name, _, _ in rows] + ["tied"] * len(ties)),
         Column("", [exact(figure) for _, figure, _ in rows] + blank, right=True),
         Column("", [human_count(figure) for _, figure, _ in rows] + blank, right=True, rank=1),
-        Column("", [note for _, _, note in rows] + ties, rank=2),
+        Column("", [note for _, _, note in rows] + ties, rank=2, wraps=True),
     ]
     return fitted(columns, room, bare=True)
 

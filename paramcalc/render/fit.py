@@ -101,7 +101,7 @@ def most_table(report: FitReport, room: int) -> Table:
     columns = [
         Column("", [name for name, _, _ in lines]),
         Column("", [figure for _, figure, _ in lines], right=True),
-        Column("", [note for _, _, note in lines], rank=1),
+        Column("", [note for _, _, note in lines], rank=1, wraps=True),
     ]
     return fitted(columns, room, bare=True)
 

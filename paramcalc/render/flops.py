@@ -122,7 +122,7 @@ def passes_table(report: FlopsReport, room: int) -> Table:
         Column("", [name for name, _, _ in lines]),
         Column("", [exact(figure) for _, figure, _ in lines], right=True),
         Column("", [human_flops(figure) for _, figure, _ in lines], right=True, rank=1),
-        Column("", [note for _, _, note in lines], rank=2),
+        Column("", [note for _, _, note in lines], rank=2, wraps=True),
     ]
     return fitted(columns, room, bare=True)
 
@@ -140,7 +140,7 @@ def rules_table(report: FlopsReport, room: int) -> Table:
         Column("published rules", [name for name, _, _ in lines]),
         Column("FLOPs", [exact(figure) for _, figure, _ in lines], right=True),
         Column("of these", [percent(figure, total) for _, figure, _ in lines], right=True),
-        Column("", [why for _, _, why in lines], rank=1),
+        Column("", [why for _, _, why in lines], rank=1, wraps=True),
     ]
     return fitted(columns, room)
 

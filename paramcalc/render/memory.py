@@ -134,7 +134,7 @@ def kept_table(report: MemoryReport, room: int) -> Table:
         Column("", [name for name, _, _ in lines]),
         Column("", [exact(figure) for _, figure, _ in lines], right=True),
         Column("", [human_bytes(figure) for _, figure, _ in lines], right=True, rank=1),
-        Column("", [note for _, _, note in lines], rank=2),
+        Column("", [note for _, _, note in lines], rank=2, wraps=True),
     ]
     return fitted(columns, room, bare=True)
 

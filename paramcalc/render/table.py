@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WIDE = 400  # columns of a pipe or a file, where nothing needs to be left out
 GAP = 3  # columns between two columns
+NARROWEST = 18  # of a column of notes, before it is left out
 BAR, LEAST_BAR = 24, 8  # cells of a full bar where there is room, and the fewest that tell anything
 
 
@@ -69,7 +70,10 @@ def bar(part: int, largest: int, cells: int) -> str:
 
 
 class Column(NamedTuple):
-    """Cells under a name, and one in the last row. `rank` 0 always stays; the highest rank goes first."""
+    """Cells under a name, and one in the last row. `rank` 0 always stays; the highest rank goes first.
+
+    A column of notes `wraps` before it goes.
+    """
 
     name: str
     cells: list[str]
@@ -77,11 +81,13 @@ class Column(NamedTuple):
     right: bool = False
     rank: int = 0
     style: str = ""
+    wraps: bool = False
 
     @property
     def width(self) -> int:
-        """Room it takes, with the gap to the next."""
-        return max(map(len, [self.name, self.total, *self.cells])) + GAP
+        """Room it takes at least, with the gap to the next."""
+        longest = max(map(len, [self.name, self.total, *self.cells]))
+        return (min(longest, NARROWEST) if self.wraps else longest) + GAP
 
 
 def with_room(columns: list[Column], room: int) -> list[Column]:
@@ -99,10 +105,10 @@ def fitted(columns: list[Column], room: int, *, bare: bool = False) -> Table:
 
     shown = with_room(columns, room)
     table = Table.grid(padding=(0, GAP - 1)) if bare else plain()
+    wraps = any(column.wraps for column in shown)
     for column in shown:
-        table.add_column(
-            column.name, justify="right" if column.right else "left", no_wrap=column.right, style=column.style
-        )
+        fixed = column.right or (wraps and not column.wraps)
+        table.add_column(column.name, justify="right" if column.right else "left", no_wrap=fixed, style=column.style)
     for cells in zip(*(column.cells for column in shown), strict=True):
         table.add_row(*map(printable, cells))
     if any(column.total for column in shown):

@@ -44,7 +44,7 @@ def trace_table(report: TraceReport, width: int | None) -> Group:
         Column("parameters", parameters, right=True),
         Column("FLOPs", flops, right=True, rank=1),
         Column("kept", kept, right=True, rank=2),
-        Column("", notes, rank=3),
+        Column("", notes, rank=3, wraps=True),
     ]
     return Group(heading(report.model), Text(words), *reasons, Text(""), fitted(columns, width or WIDE), Text(""))
 
