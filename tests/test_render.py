@@ -137,3 +137,12 @@ def test_deepseek_is_three_and_fifty_eight() -> None:
     text = draw(count_table(paramcalc.count(paramcalc.load("deepseek-v3"))), width=None, color=False)
 
     assert "3 x [attention + ffn]  58 x [attention + 256 experts, 8 active + 1 shared]" in text
+
+
+def test_notes_wrap_before_they_are_left_out() -> None:
+    """What a figure means is worth a line more on a terminal of 80 columns."""
+    text = draw(count_table(paramcalc.count(paramcalc.load("deepseek-v3")), width=80), width=80, color=False)
+    assert "multi-token" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+    tied = draw(count_table(paramcalc.count(paramcalc.load("gemma2-2b")), width=80), width=80, color=False)
+    assert "lm_head is embed_tokens, counted once" in tied

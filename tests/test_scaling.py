@@ -641,3 +641,20 @@ def test_an_interrupted_file_is_what_it_was(tmp_path: Path, monkeypatch: pytest.
     assert code == 130
     assert path.read_text() == "before\n"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_field_is_swept_under_the_name_that_the_file_has() -> None:
+    """`--sweep` takes what `--set` takes: Mixtral's own name for what recipes call num_experts (8 -> 46.7 B)."""
+    found = [paramcalc.scale("mixtral-8x7b", {name: [8]}).rows[0] for name in ("num_local_experts", "n_experts")]
+    assert [row.parameters.total for row in found if row.parameters] == [46_702_792_704] * 2
+
+
+def test_a_design_is_saved_as_yaml_alone(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("design", "--budget", "1.1B", "--save", tmp_path / "design.json")
+    assert (code, err.splitlines()[1]) == (2, "hint: name the file like design.yaml")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_budget_in_words_is_for_the_command_line() -> None:
+    with pytest.raises(paramcalc.ParamcalcError, match=r"a budget is a whole number of what is matched, not '1\.1B'"):
+        paramcalc.design(budget="1.1B")  # type: ignore[arg-type]  # what a hurried user writes

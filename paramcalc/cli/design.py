@@ -77,6 +77,8 @@ def design(
     from paramcalc.scaling.sweep import device_named
 
     drawing.check(out)
+    if save is not None and not save.lower().endswith((".yaml", ".yml")):
+        raise ParamcalcError(f"--save {save}: a design is written as YAML", "name the file like design.yaml")
     model = _base(base, vocab, head_dim)
     asked = Question(assumed=assumed, training_tokens=trained(training_tokens), device=device_named(gpu))
     number, is_bytes = (None, False) if budget is None else parse_amount(budget)

@@ -28,6 +28,7 @@ from paramcalc.version import SCHEMA_VERSION, __version__
 
 if TYPE_CHECKING:
     from paramcalc import readers
+    from paramcalc.config_reading import Stated
     from paramcalc.scaling.report import DesignReport
 
 SPREAD = (12, 16, 24, 32, 40, 48, 64, 80, 96)  # depths to choose from where neither they nor a base are given
@@ -97,7 +98,11 @@ def figures(
     beside = list(references(overlay, asked))
     bench = Bench(base, asked)
     values = bench.values
-    sought = one_field(values, solve, multiple_of or 1) if solve else widths(bench, follow, multiple_of)
+    sought = (
+        one_field(values, solve, multiple_of or 1, base.variants.stated())
+        if solve
+        else widths(bench, follow, multiple_of)
+    )
     depths: Sequence[int | None] = depth or [None]
     rows = [found_at(one, sought, bench=bench, aim=aim, values=values) for one in depths]
     rows = [{**row, **closeness(row, aim)} for row in rows]
@@ -155,9 +160,9 @@ def widths(bench: Bench, follow: Rules, multiple_of: int | None) -> Sought:
     return Sought(step, lambda count: widened(values, count * step, follow), lambda count: {"width": count * step})
 
 
-def one_field(values: Values, name: str, multiple_of: int) -> Sought:
+def one_field(values: Values, name: str, multiple_of: int, stated: Stated) -> Sought:
     """Values of one field; the width is the base's."""
-    key = rule_field(values, name)
+    key = rule_field(values, name, stated)
     width = {"width": values[WIDTH].value} if WIDTH in values else {}
     step = multiple_of
     return Sought(step, lambda count: {key: count * step}, lambda count: {**width, name: count * step})

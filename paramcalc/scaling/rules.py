@@ -20,6 +20,7 @@ from math import gcd, lcm
 from typing import Any, Literal, get_args
 
 from paramcalc.config_fields import DEPTHS
+from paramcalc.config_reading import Stated
 from paramcalc.errors import ParamcalcError, nearest
 from paramcalc.frozen import Frozen
 from paramcalc.model import FieldValue
@@ -82,7 +83,7 @@ def _known(words: Sequence[str] | Mapping[str, Any]) -> str:
     return "known: " + ", ".join(words)
 
 
-def field(values: Values, name: str) -> str:
+def field(values: Values, name: str, stated: Stated) -> str:
     """The name under which a field can be changed: canonical, the family's own, or a word like d_ff.
 
     Raises ParamcalcError with the nearest names where the family has no such field.
@@ -92,6 +93,9 @@ def field(values: Values, name: str) -> str:
     meant = next((word for word in WORDS.get(name, ()) if word in values and values[word].value is not None), None)
     if meant is not None:
         return values[meant].key
+    own = stated.name(name)
+    if own in values:
+        return values[own].key
     keys = {one.key for one in values.values()}
     if name in keys or name.split(".")[0] in keys:
         return name

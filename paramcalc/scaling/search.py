@@ -70,6 +70,9 @@ def goal(budget: int | None, match: str, asked: Question, share: str | float = 1
     word = chosen(match, get_args(Match), "match")
     if budget is None and asked.device is None:
         raise ParamcalcError("nothing to come close to", "give a budget, like 1.1B or 8GiB, or a device")
+    if budget is not None and type(budget) is not int:
+        message = f"a budget is a whole number of what is matched, not {budget!r}"
+        raise ParamcalcError(message, "1_100_000_000, say; the command line takes 1.1B and 8GiB")
     if budget is not None and budget < 1:
         raise ParamcalcError(f"a budget of {budget:,} holds no model", "write it like 1.1B or 8GiB")
     limit = None if asked.device is None else int(asked.device.memory * utilization(share))

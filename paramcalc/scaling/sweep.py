@@ -143,7 +143,8 @@ def points(bench: Bench, grid: Grid, follow: Rules) -> Iterator[Figures]:
 
     wide = {size: _attempt(wider, size) for size in grid.get(WIDTH, ())}
     deep = {size: _attempt(deeper, size) for size in grid.get(DEPTH, ())}
-    keys = {name: field(base, name) for name in grid if name not in (DEPTH, WIDTH)}
+    stated = bench.base.variants.stated()
+    keys = {name: field(base, name, stated) for name in grid if name not in (DEPTH, WIDTH)}
     for values in product(*grid.values()):
         at = dict(zip(grid, values, strict=True))
         found = wide[at[WIDTH]] if wide else {}, deep[at[DEPTH]] if deep else {}, at.get(DEPTH)
