@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 UTILIZATION = "0.9"  # vLLM's default for gpu_memory_utilization: the share of a device that an instance may use
 UNLIMITED = 2**30  # tokens or sequences; what fits so many has no limit
 # Formats that are tried, of which the largest that fits is the best; names that are not known are passed over.
-LADDER = ("bfloat16", "q8_0", "fp8", "q6_k", "q5_k_m", "q4_k_m", "nf4", "gptq-int4-g128", "awq-int4-g128", "mxfp4")
+LADDER = (
+    *("bfloat16", "q8_0", "fp8", "q6_k", "q5_k_m", "q4_k_m"),
+    *("nf4", "gptq-int4-g128", "awq-int4-g128", "mxfp4", "q3_k_m", "q2_k", "iq2_xxs"),
+)
 # Devices that are tried: each layer divided by as many as a node has and heads allow, then stages of layers.
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
 NODE = (8, 4, 2, 1)

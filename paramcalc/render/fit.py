@@ -114,7 +114,8 @@ def _most(report: FitReport) -> Iterator[tuple[str, str, str]]:
         sizes = {"tp": fewest.tensor_parallel, "pp": fewest.pipeline_parallel, "ep": fewest.expert_parallel}
         how = "".join(f"{name} {size}, " for name, size in sizes.items() if size > 1)
         yield "fewest devices", exact(fewest.devices), f"{how}{human_bytes(fewest.used_bytes)} on each"
-    yield "best format", best.format if best else "none", human_bytes(best.used_bytes) if best else "of those tried"
+    none = "of those tried, down to iq2_xxs"
+    yield "best format", best.format if best else "none", human_bytes(best.used_bytes) if best else none
 
 
 def _limit(found: int | None) -> str:
