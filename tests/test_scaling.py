@@ -60,6 +60,21 @@ def test_key_value_heads_divide_the_query_heads() -> None:
     assert widened(single, 8192, Rules())["num_key_value_heads"] == 1
 
 
+def test_key_value_heads_of_windows_divide_the_query_heads_of_windows() -> None:
+    """As Inkling has them: layers with windows have heads and groups of their own."""
+    two = valued(
+        hidden_size=96,
+        num_attention_heads=6,
+        num_key_value_heads=3,
+        swa_num_attention_heads=96,
+        swa_num_key_value_heads=16,
+    )
+    changed = widened(two, 192, Rules())
+
+    assert (changed["num_attention_heads"], changed["num_key_value_heads"]) == (12, 6)
+    assert (changed["swa_num_attention_heads"], changed["swa_num_key_value_heads"]) == (192, 32)
+
+
 def test_key_value_heads_are_never_far_from_their_ratio() -> None:
     """43 is a prime: 1 or 43 where 10.75 are meant would be another design; two heads of one group are as near as 2."""
     with pytest.raises(ImpossibleError, match=r"43 heads, and no number of key/value heads near 10\.75"):

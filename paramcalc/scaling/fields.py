@@ -38,6 +38,8 @@ KV_HEADS = (
     "num_global_key_value_heads",
     "attn_config.kv_n_heads",
 )
+# Key/value heads that are shared by other query heads than num_attention_heads.
+QUERIES = {"swa_num_key_value_heads": "swa_num_attention_heads"}
 HEAD_DIMS = ("head_dim", "mamba_head_dim", "mamba_d_head", "linear_key_head_dim", "linear_value_head_dim")
 FFN = (
     "intermediate_size",

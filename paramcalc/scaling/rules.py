@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from math import gcd, lcm
+from math import gcd, isqrt, lcm
 from typing import Any, Literal, get_args
 
 from paramcalc.config_fields import DEPTHS
@@ -35,6 +35,7 @@ from paramcalc.scaling.fields import (
     HEADS,
     KV_HEADS,
     PATTERNS,
+    QUERIES,
     WIDTH,
     WORDS,
 )
@@ -221,7 +222,9 @@ def _heads(values: Values, width: int, base: int, follow: Rules) -> dict[str, An
     heads = queries if isinstance(queries, int) else None
     grouped = [name for name in _present(values, KV_HEADS) if values[name].key not in changed]
     for name in grouped if follow.kv_heads == "ratio" else ():
-        changed[values[name].key] = _each(values[name].value, partial(kv_heads, width=width, base=base, heads=heads))
+        own = changed.get(values[QUERIES[name]].key) if QUERIES.get(name) in values else None
+        shared = own if isinstance(own, int) else heads
+        changed[values[name].key] = _each(values[name].value, partial(kv_heads, width=width, base=base, heads=shared))
     return changed
 
 
@@ -269,7 +272,8 @@ def kv_heads(size: int, *, width: int, base: int, heads: int | None) -> int:
     wanted = max(Fraction(size * width, base), Fraction(1))
     if heads is None:
         return int(wanted)
-    divisors = (Fraction(n) for n in range(1, heads + 1) if heads % n == 0)
+    small = [n for n in range(1, isqrt(heads) + 1) if heads % n == 0]
+    divisors = (Fraction(n) for n in sorted({*small, *(heads // n for n in small)}))
     off, found = min((max(n / wanted, wanted / n), n) for n in divisors)
     if off > FURTHEST:
         raise ImpossibleError(
