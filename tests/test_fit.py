@@ -106,6 +106,7 @@ def test_a_state_of_fixed_size_has_no_limit() -> None:
 
 def test_the_best_format_is_the_largest_that_fits() -> None:
     assert verdict("llama3-8b").best_format.format == "bfloat16"  # type: ignore[union-attr]
+    # Of 5.4 GiB that may be used 2.8 are for all else: weights of 2.38 bits (2.2 GiB) fit beside, of 3.16 (3.0) do not.
     assert verdict("llama3-8b", gpu="6GiB").best_format.format == "iq2_xxs"  # type: ignore[union-attr]
     assert verdict("llama3-8b", gpu="4GiB").best_format is None
     smaller = verdict("llama3-8b", gpu="16GiB").best_format

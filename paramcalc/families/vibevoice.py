@@ -77,16 +77,21 @@ def connector(d_in: int, d: int) -> Block:
 @family("vibevoice_asr")
 def vibevoice_asr(c: Config) -> Component:
     """Two encoders of a waveform, two layers behind each, Qwen2 (VibeVoiceAsrForConditionalGeneration)."""
-    sound, one = tower_in(c, "acoustic_tokenizer_encoder_config")
-    sense, two = tower_in(c, "semantic_tokenizer_encoder_config")
     language, d = text_model(c, tied=False)
-    return joined(
-        language,
-        acoustic_tower=sound,
-        acoustic_projector=connector(one.hidden_size, d),
-        semantic_tower=sense,
-        semantic_projector=connector(two.hidden_size, d),
+    readers, _ = two_readers(c, "acoustic_tokenizer_encoder_config", "semantic_tokenizer_encoder_config", d)
+    return joined(language, **readers)
+
+
+def two_readers(c: Config, sound: str, sense: str, width: int) -> tuple[dict[str, Component], int]:
+    """What reads how a voice sounds and what it says, with the layers behind each; channels of the former."""
+    (acoustic, one), (semantic, two) = tower_in(c, sound), tower_in(c, sense)
+    readers: dict[str, Component] = dict(
+        acoustic_tower=acoustic,
+        acoustic_projector=connector(one.hidden_size, width),
+        semantic_tower=semantic,
+        semantic_projector=connector(two.hidden_size, width),
     )
+    return readers, one.hidden_size
 
 
 @tower("vibevoice_diffusion")
@@ -109,16 +114,12 @@ def diffusion_head(v: Config) -> Block:
 @family("vibevoice", ties="section")
 def vibevoice(c: Config) -> Component:
     """Two readers of sound, any language model, and a head that speaks by diffusion (VibeVoiceFor...Generation)."""
-    sound, one = tower_in(c, "audio_config")
-    sense, two = tower_in(c, "semantic_model_config")
     language, d = any_language_model(c)
-    head, _ = tower_in(c, "diffusion_head_config", hidden_size=d, latent_size=one.hidden_size)
+    readers, latent = two_readers(c, "audio_config", "semantic_model_config", d)
+    head, _ = tower_in(c, "diffusion_head_config", hidden_size=d, latent_size=latent)
     return joined(
         language,
-        acoustic_tower=sound,
-        acoustic_projector=connector(one.hidden_size, d),
-        semantic_tower=sense,
-        semantic_projector=connector(two.hidden_size, d),
+        **readers,
         diffusion_head=head,
         latent_scale=Param(shape=(2,)),
     )
