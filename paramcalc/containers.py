@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -119,12 +119,13 @@ class Stack(Component):
             yield Part(str(start) if run.repeat == 1 else f"{start}-{last}", run.layer, run.repeat, run.repeat)
             start = last + 1
 
-    def distinct_runs(self) -> list[tuple[Run, int]]:
+    def distinct_runs(self) -> Sequence[tuple[Run, int]]:
         """Each run once, and how many there are of it: few, however deep the stack is."""
-        if len(self.runs) == 1:
-            return [(self.runs[0], 1)]
+        return self.remembered("distinct_runs", self._distinct_runs)
+
+    def _distinct_runs(self) -> Iterator[tuple[Run, int]]:
         runs = dict(zip(map(id, self.runs), self.runs, strict=True))
-        return [(runs[name], times) for name, times in Counter(map(id, self.runs)).items()]
+        return ((runs[name], times) for name, times in Counter(map(id, self.runs)).items())
 
     def kinds(self) -> Iterator[tuple[list[str], Component, int]]:
         """(numbers of its runs, layer, how many in all) for each distinct layer, however the layers alternate."""
@@ -199,7 +200,15 @@ ROLES: Mapping[str, Mapping[Per, Per]] = {
     **{role: {"token": "tower", "pair": "tower", "cross": "tower", "chunk": "tower"} for role in ("vision", "audio")},
 }
 
-Layers = Run | Iterable[Component | Run]  # what a recipe may hand to a stack
+
+class Pattern(NamedTuple):
+    """Kinds of layers, and the number of the one that stands in each place."""
+
+    kinds: Sequence[Component | Run]
+    order: tuple[int, ...]
+
+
+Layers = Run | Pattern | Iterable[Component | Run]  # what a recipe may hand to a stack
 
 
 def block(category: Category | None = None, /, **items: Component | None) -> Block:
@@ -208,41 +217,59 @@ def block(category: Category | None = None, /, **items: Component | None) -> Blo
 
 
 def stack(role: str, layers: Layers, *, causal: bool | None = None) -> Stack:
-    """Run-length encode layers given as a run, or one by one, or as a mixture; empty runs vanish.
+    """Run-length encode layers given as a run, by a pattern, one by one, or as a mixture; empty runs vanish.
 
     A stack is causal if its role is that of a decoder, where it does not say otherwise.
     """
-    runs = [layers] if isinstance(layers, Run) and layers.repeat else merged(layers)
-    return Stack(role=role, runs=tuple(runs), causal=role == "decoder" if causal is None else causal)
+    runs, repeated = encoded(layers)
+    made = Stack(role=role, runs=runs, causal=role == "decoder" if causal is None else causal)
+    if repeated:
+        made.remembered("distinct_runs", lambda: repeated)
+    return made
 
 
-def merged(layers: Layers) -> list[Run]:
+def encoded(layers: Layers) -> tuple[tuple[Run, ...], Sequence[tuple[Run, int]]]:
     """The layers as runs that are not empty, equal layers of one object, and neighbours of the same layer made one.
 
-    What is given is told apart by identity: among a hundred layers of two kinds, only two are compared.
+    With them each run once and how many there are of it, where that is known without looking at all of them.
     """
-    given, alike = [] if isinstance(layers, Run) else list(layers), list[Run]()
-    kinds = dict(zip(map(id, given), given, strict=True))
-    for item in kinds.values():
+    if isinstance(layers, Run):
+        return (layers,) if layers.repeat else (), ()
+    kinds, order = layers if isinstance(layers, Pattern) else pattern(layers)
+    alike: list[Run] = []
+    for item in kinds:
         run = item if isinstance(item, Run) else Run(1, item)
         layer = next((one.layer for one in alike if one.layer == run.layer), run.layer)
         alike.append(run if layer is run.layer else run._replace(layer=layer))
-    numbers = dict(zip(kinds, range(len(kinds)), strict=True))
-    groups = neighbours(tuple(map(numbers.__getitem__, map(id, given))))
-    made = {(number, many): Run(alike[number].repeat * many, *alike[number][1:]) for number, many in set(groups)}
-    runs = list(map(made.__getitem__, groups))
+    rows, places, times = neighbours(order)
+    made = [alike[number]._replace(repeat=alike[number].repeat * many) for number, many in rows]
+    runs = tuple(map(made.__getitem__, places))
     if all(run.repeat for run in alike) and len({id(run.layer) for run in alike}) == len(alike):
-        return runs
-    return joined(runs)
+        return runs, tuple(zip(made, times, strict=True))
+    return joined(runs), ()
 
 
-@lru_cache(maxsize=128)
-def neighbours(numbers: tuple[int, ...]) -> list[tuple[int, int]]:
-    """(number, how often) for each row of equal numbers. Remembered: models of a sweep alternate in the same ways."""
-    return [(number, len(list(equal))) for number, equal in groupby(numbers)]
+def pattern(layers: Iterable[Component | Run]) -> Pattern:
+    """Layers that are given one by one. They are told apart by identity: of a hundred of two kinds two are compared."""
+    given = list(layers)
+    kinds = dict(zip(map(id, given), given, strict=True))
+    numbers = dict(zip(kinds, range(len(kinds)), strict=True))
+    return Pattern(tuple(kinds.values()), tuple(map(numbers.__getitem__, map(id, given))))
 
 
-def joined(runs: list[Run]) -> list[Run]:
+@lru_cache(maxsize=256)
+def neighbours(order: tuple[int, ...]) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """Rows of equal numbers: each (number, how often) once, which of these comes when, and how often each does.
+
+    Remembered: models of a sweep alternate in the same ways.
+    """
+    rows = [(number, len(list(equal))) for number, equal in groupby(order)]
+    times = Counter(rows)
+    places = {row: place for place, row in enumerate(times)}
+    return list(times), [places[row] for row in rows], list(times.values())
+
+
+def joined(runs: Iterable[Run]) -> tuple[Run, ...]:
     """The runs that are not empty, neighbours of the same layer made one."""
     found: list[Run] = []
     for run in runs:
@@ -251,4 +278,4 @@ def joined(runs: list[Run]) -> list[Run]:
             found[-1] = last._replace(repeat=last.repeat + run.repeat)
         elif run.repeat:
             found.append(run)
-    return found
+    return tuple(found)

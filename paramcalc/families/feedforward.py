@@ -23,12 +23,13 @@ def mlp(c: Config, hidden: int | None, *, bias: bool = True) -> Mlp:
 def activation(c: Config, name: str = "hidden_act") -> Component | None:
     """The parameters of the activation that a field names, or None: two slopes of xIELU (2411.13010), beside which it
     keeps two constants as buffers, and one of PReLU (1502.01852)."""
+    word = c.counted_activation(name)
+    if word not in ("xielu", "prelu"):
+        return None
     slope, constant = Param(shape=(1,)), Param(shape=(), buffer=True)
-    learned = {
-        "xielu": block(alpha_p=slope, alpha_n=slope, beta=constant, eps=constant),
-        "prelu": block(slope=slope),
-    }
-    return learned.get(c.counted_activation(name))
+    if word == "prelu":
+        return block(slope=slope)
+    return block(alpha_p=slope, alpha_n=slope, beta=constant, eps=constant)
 
 
 def learned(c: Config) -> Component | None:

@@ -6,10 +6,11 @@ Everything here reads a Config and returns components. A helper moves here when 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from paramcalc.config import Config
-from paramcalc.containers import Block, Layers, Mtp, Run, block, stack
+from paramcalc.containers import Block, Layers, Mtp, Pattern, Run, block, stack
 from paramcalc.families.heads import decoder_head
 from paramcalc.leaves import Embedding, Norm, Param
 from paramcalc.spec import Component
@@ -92,10 +93,18 @@ def decoder(
     norm = norm or rms(c)
     if words is None and ffn_words is None:
         return causal_lm(c, Run(c.num_hidden_layers, layer(norm, attn, ffn)), norm=norm, **around)
-    pairs = list(zip(words or [""] * len(ffn_words or ()), ffn_words or [""] * len(words or ()), strict=True))
+    kinds, order = pairs(tuple(words or [""] * len(ffn_words or ())), tuple(ffn_words or [""] * len(words or ())))
     mixers, ffns = ({"": part} if isinstance(part, Component) else part for part in (attn, ffn))
-    layers = {pair: layer(norm, mixers[pair[0]], ffns[pair[1]]) for pair in dict.fromkeys(pairs)}
-    return causal_lm(c, list(map(layers.__getitem__, pairs)), norm=norm, **around)
+    layers = [layer(norm, mixers[word], ffns[ffn_word]) for word, ffn_word in kinds]
+    return causal_lm(c, Pattern(layers, order), norm=norm, **around)
+
+
+@lru_cache(maxsize=256)
+def pairs(words: tuple[Any, ...], ffn_words: tuple[Any, ...]) -> tuple[list[tuple[Any, Any]], tuple[int, ...]]:
+    """The different pairs of words, and the number of each layer's. Remembered: it is the same at every width."""
+    both = list(zip(words, ffn_words, strict=True))
+    numbers = {pair: number for number, pair in enumerate(dict.fromkeys(both))}
+    return list(numbers), tuple(map(numbers.__getitem__, both))
 
 
 def ignored(c: Config, **built: Any) -> None:
