@@ -12,6 +12,7 @@ from typing import Any
 
 from paramcalc.config_fields import DEEPEST, LARGEST_SIZE, MAY_BE_ZERO, SYMBOLS
 from paramcalc.config_messages import beyond, shown
+from paramcalc.config_once import ELSEWHERE, Shelf
 from paramcalc.config_reading import Fields, Reading, Stated, differing
 from paramcalc.dims import Dim, named
 from paramcalc.errors import ConfigError
@@ -38,7 +39,7 @@ class Config:
         self.path = path
         self._read: set[str] = set()
         self.counted: set[str] = set()  # keys of activations whose parameters the recipe counts
-        self._by_layer: set[str] = set()  # fields that it takes for lists with an entry for each layer
+        self._by_layer: dict[str, None] = {}  # fields that it takes for lists with an entry for each layer
         self._sections: dict[str, Config] = {}
         self._like: Mapping[str, Config] = {}  # sections of the view that this one was made of
         # What holds for all views that are made of one another:
@@ -46,6 +47,8 @@ class Config:
         self._fields_of: dict[str, list[str]] = {}  # fields that a key may stand for
         self._own_keys: dict[str, str] = {}  # the key of fields that have a single one
         self._sizes: dict[tuple[str, int], Any] = {}  # whole numbers that were checked, with their symbols
+        self.shelf: Shelf | None = None  # what helpers made of such views; of those that a sweep makes alone
+        self._asked: set[str] | None = None  # keys that were looked at, where that is watched
         self.family = family
         self._root = root
         self.text_only = text_only  # of the whole file: only its language model is asked for
@@ -58,6 +61,8 @@ class Config:
     @property
     def root(self) -> Config:
         """The view of the whole file: labels and ties are stated there."""
+        if self._root and self._asked is not None:
+            self._asked.add(ELSEWHERE)
         return self._root or self
 
     def of(self, fields: Fields, changed: Iterable[str], *, root: Config | None = None) -> Config:
@@ -65,14 +70,27 @@ class Config:
 
         It tells nothing of what the file leaves unread, and its doubts and notes are only of what it checks itself.
         """
+        if self.shelf is None:
+            self.shelf = Shelf()
         other: Config = object.__new__(Config)
         own = other.__dict__
         own.update(self.__dict__)
         own.update(fields=fields, doubts=[], notes=[], _root=root, _sections={}, _like=self._sections or self._like)
+        changed = list(changed)
         for key in changed:
             for name in self._fields_of.get(key, ()):
                 own.pop(name, None)
+        own["shelf"].vary(changed)
         return other
+
+    def watched(self) -> tuple[Config, set[str]]:
+        """The same view, and the keys that will have been looked at through it."""
+        other: Config = object.__new__(Config)
+        asked = set[str]()
+        known = self._reading.defaults.keys() | self._reading.fixed.keys()
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in known})
+        other.__dict__.update(shelf=None, _asked=asked, _own_keys={})
+        return other, asked
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -127,6 +145,8 @@ class Config:
             found = self._spellings[name] = (own, *(alias for alias, target in names.items() if target == own))
             for key in found:
                 self._fields_of.setdefault(key, []).append(name)
+        if self._asked is not None:
+            self._asked.update(found)
         return found
 
     def says(self, name: str) -> bool:
@@ -170,6 +190,8 @@ class Config:
     ) -> Config:
         """A view of a nested mapping, read as declared, or as `reading` says; what it leaves unread is reported."""
         value = self.raw(name)
+        if self._asked is not None:
+            self._asked.add(ELSEWHERE)
         if value is not None and not isinstance(value, Mapping):
             raise self.error(name, f"must be a mapping, not {shown(value)}")
         how, like = self.declared(name) if reading is None else reading, self._like.get(name)
@@ -194,9 +216,9 @@ class Config:
         """What the recipe was given for a field; None where it did not ask for it."""
         return self.__dict__.get(name)
 
-    def by_layer(self) -> frozenset[str]:
-        """The fields that the recipe took for lists with an entry for each layer."""
-        return frozenset(self._by_layer)
+    def by_layer(self) -> tuple[str, ...]:
+        """The fields that the recipe took for lists with an entry for each layer, in the order in which it did."""
+        return tuple(self._by_layer)
 
     def declared(self, name: str) -> Reading:
         """How a nested mapping is read."""
@@ -226,7 +248,7 @@ class Config:
 
     def per_layer(self, name: str) -> list[Any] | None:
         """A list with one entry per layer; None when absent. A list of any other length is an error."""
-        self._by_layer.add(name)
+        self._by_layer[name] = None
         values = self.listed(name)
         if values is not None and len(values) != self.num_hidden_layers:
             raise self.error(

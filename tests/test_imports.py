@@ -103,7 +103,7 @@ def test_nobody_imports_the_command_line() -> None:
 # From the ground up. A module imports its own group and what lies below, never what is beside it (|) or above.
 LAYERS = (
     "version errors dims frozen config_fields config_keys config_messages config_reading yaml_loader",
-    "units dtypes",
+    "units dtypes config_once",
     "work steps kept spec leaves containers",
     "components",
     "model config overrides",

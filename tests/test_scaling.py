@@ -289,6 +289,11 @@ def test_points_have_the_figures_of_count_memory_and_flops() -> None:
         ("llama3-8b", [{"hidden_size": 2048}, {"hidden_size": 512, "num_hidden_layers": 3}, {"vocab_size": 999}]),
         ({"model_type": "gpt2", "n_embd": 96}, [{"n_embd": 768}, {"hidden_size": 192}, {"num_hidden_layers": 2}]),
         ("gpt-oss-20b", [{"num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"]}]),
+        ("gemma2-9b", [{"sliding_window": None}, {"sliding_window": 64, "num_hidden_layers": 3}]),
+        (
+            "deepseek-v3",
+            [{"n_shared_experts": None}, {"n_shared_experts": 2}, {"hidden_size": 64, "q_lora_rank": None}],
+        ),
         (
             {"model_type": "gemma3", "text_config": {"hidden_size": 512}},
             [

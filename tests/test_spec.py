@@ -221,6 +221,8 @@ def test_equal_components_of_a_pool_are_one_object() -> None:
     assert len({id(first), *map(id, others)}) == 3
     assert all(other.parts().keys() == first.parts().keys() and other != first for other in others)
     assert others[1].parts()["ffn"] is first.parts()["ffn"]
+    plain, stated = (pool.within(Norm, **fields) for fields in ({"width": 4}, {"width": 4, "bias": False}))
+    assert plain is stated  # however they were made: layers of a stack are told apart by it
     assert pool.within(lambda: block(norm=elsewhere)).parts()["norm"] is elsewhere  # taken, though not the pool's
     assert pool.within(lambda: stack("decoder", Run(3, first))).runs[0].layer is first
     with pytest.raises(TypeError, match="missing fields: width"):

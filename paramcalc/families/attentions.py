@@ -6,6 +6,7 @@ from typing import Any
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
+from paramcalc.config_once import once
 from paramcalc.dims import named
 from paramcalc.families.patterns import FULL, SLIDING
 from paramcalc.leaves import Linear, Norm
@@ -85,29 +86,34 @@ def sized(
     return Attention(width=width, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim, **fields | others)
 
 
+@once
 def gqa(c: Config, *, d_h: int | None = None, **options: Any) -> Attention:
     """Grouped-query attention from hidden_size, num_attention_heads, num_key_value_heads and head_dim; see sized."""
     kv = kv_heads(c)
     return sized(c.hidden_size, c.num_attention_heads, d_h or head_dim(c), kv_heads=kv, **options)
 
 
+@once
 def normed(c: Config, **options: Any) -> Attention:
     """Grouped-query attention with an RMS norm on each query and key head."""
     return gqa(c, qk_norm=Norm(width=head_dim(c)), **options)
 
 
+@once
 def normed_at_once(c: Config, **options: Any) -> Attention:
     """Grouped-query attention with an RMS norm over all query heads at once, and over all key heads (OLMo 2)."""
     q_norm, k_norm = (Norm(width=heads * head_dim(c)) for heads in (c.num_attention_heads, kv_heads(c)))
     return gqa(c, q_norm=q_norm, k_norm=k_norm, **options)
 
 
+@once
 def normed_apart(c: Config, **options: Any) -> Attention:
     """Grouped-query attention with a norm of its own for each query and key head (Cohere, StableLM)."""
     q_norm, k_norm = (Norm(width=head_dim(c), count=heads) for heads in (c.num_attention_heads, kv_heads(c)))
     return gqa(c, q_norm=q_norm, k_norm=k_norm, **options)
 
 
+@once
 def mha(c: Config, *, bias: bool = True, kv: int | None = None, **options: Any) -> Attention:
     """Attention with biases whose heads cut the width into equal parts (GPT-2 and its kin); see sized."""
     heads, channels = cut(c)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import GatedDeltaNet
 from paramcalc.config import Config
+from paramcalc.config_once import once
 from paramcalc.containers import Block, Mtp
 from paramcalc.dims import named
 from paramcalc.families.attentions import head_dim, head_gate, normed, normed_at_once
@@ -25,6 +26,7 @@ def qwen_mixers(c: Config) -> tuple[dict[str, Component], list[str]]:
     return {FULL: attn, LINEAR: delta_net(c)}, mixers(c, default)
 
 
+@once
 def gated_experts(c: Config) -> Component:
     """Routed experts beside a shared one with a gate."""
     shared = c.shared_expert_intermediate_size

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from paramcalc.components import Mlp, Moe
 from paramcalc.config import Config
+from paramcalc.config_once import once
 from paramcalc.containers import block
 from paramcalc.leaves import Param
 from paramcalc.spec import Category, Component
 
 
+@once
 def glu(c: Config, hidden: int | None = None, *, bias: bool = False, category: Category = "ffn") -> Mlp:
     """A gated feed-forward network of three matrices."""
     width = c.intermediate_size if hidden is None else hidden
     return Mlp(width=c.hidden_size, hidden=width, gated=True, bias=bias, inner=learned(c), category=category)
 
 
+@once
 def mlp(c: Config, hidden: int | None, *, bias: bool = True) -> Mlp:
     """A plain feed-forward network of two matrices; four times as wide as the model where `hidden` is None."""
     return Mlp(width=c.hidden_size, hidden=hidden or 4 * c.hidden_size, gated=False, bias=bias, inner=learned(c))
@@ -37,6 +40,7 @@ def learned(c: Config) -> Component | None:
     return activation(c, c.ffn_activation) if hasattr(c, "ffn_activation") else None
 
 
+@once
 def moe(
     c: Config,
     hidden: int,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from paramcalc.config import Config
+from paramcalc.config_once import once
 from paramcalc.containers import Block, block
 from paramcalc.dims import named
 from paramcalc.leaves import Linear, Norm, Param
@@ -17,6 +18,7 @@ from paramcalc.work import Per
 # -- decoders ----------------------------------------------------------------------------------------------------
 
 
+@once
 def decoder_head(c: Config, width: int, *, bias: bool = False, rows: int | None = None) -> dict[str, Component]:
     """What the class named in `architectures` puts on top of a decoder's last hidden state."""
     match c.head:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Indexer, LatentAttention
 from paramcalc.config import Config
+from paramcalc.config_once import once
 from paramcalc.families.attentions import equal_heads
 from paramcalc.families.feedforward import moe
 from paramcalc.families.patterns import DENSE, SPARSE
@@ -13,6 +14,7 @@ from paramcalc.spec import Component
 INDEXED, CSA, HCA = "indexed_attention", "compressed_sparse_attention", "heavily_compressed_attention"
 
 
+@once
 def latent_attention(c: Config) -> LatentAttention:
     """Latent attention from the q_lora_rank, kv_lora_rank, qk_ and v_ fields; unstated, values have d / h channels."""
     return LatentAttention(
@@ -32,6 +34,7 @@ def shared_width(c: Config) -> int | None:
     return None if c.n_shared_experts is None else c.n_shared_experts * c.moe_intermediate_size
 
 
+@once
 def experts(c: Config) -> Component:
     """Routed experts with corrections, and shared ones as one MLP."""
     shared, e = shared_width(c), c.moe_intermediate_size

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from paramcalc.components import GatedDeltaNet, Mamba, Mamba2
 from paramcalc.config import Config
+from paramcalc.config_once import once
 from paramcalc.dims import named
 
 
+@once
 def delta_net(c: Config) -> GatedDeltaNet:
     """The gated delta rule from the linear_ fields."""
     return GatedDeltaNet(
@@ -19,6 +21,7 @@ def delta_net(c: Config) -> GatedDeltaNet:
     )
 
 
+@once
 def mamba(
     c: Config,
     *,
@@ -45,6 +48,7 @@ def mamba(
     )
 
 
+@once
 def ssd(c: Config, *, inner: int, heads: int, head_dim: int, state: int) -> Mamba2:
     """Mamba-2 of these sizes, the others from the fields that bear no prefix."""
     return Mamba2(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config import Config
+from paramcalc.config_once import once
 from paramcalc.containers import Mtp
 from paramcalc.families.skeletons import rms
 from paramcalc.leaves import Embedding, Linear
@@ -14,21 +15,19 @@ def mtp_modules(c: Config, layer: Component, *, tables: bool = True) -> Mtp:
 
     `tables`: embedding and head are shipped once more with each.
     """
-    d = c.hidden_size
-    return Mtp(
-        count=c.num_mtp_layers or 0,
-        items=present(
-            {
-                "embed_tokens": Embedding(rows=c.vocab_size, width=d, tied_to="embed_tokens") if tables else None,
-                "embed_norm": rms(c),
-                "hidden_norm": rms(c),
-                "proj": Linear(d_in=2 * d, d_out=d, category="other"),
-                "layer": layer,
-                "norm": rms(c),
-                "lm_head": Linear(d_in=d, d_out=c.vocab_size, tied_to="lm_head", category="head") if tables else None,
-            }
-        ),
-    )
+    before, after = around_layer(c, tables=tables)
+    return Mtp(count=c.num_mtp_layers or 0, items={**before, "layer": layer, **after})
+
+
+@once
+def around_layer(c: Config, *, tables: bool) -> tuple[dict[str, Component], dict[str, Component]]:
+    """What such a module has before its layer, and behind it."""
+    d, norm = c.hidden_size, rms(c)
+    embed = Embedding(rows=c.vocab_size, width=d, tied_to="embed_tokens") if tables else None
+    head = Linear(d_in=d, d_out=c.vocab_size, tied_to="lm_head", category="head") if tables else None
+    proj = Linear(d_in=2 * d, d_out=d, category="other")
+    before = {"embed_tokens": embed, "embed_norm": norm, "hidden_norm": norm, "proj": proj}
+    return present(before), present({"norm": norm, "lm_head": head})
 
 
 def unbuilt_mtp(c: Config, key: str = "num_nextn_predict_layers") -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 from paramcalc.config import Config
@@ -93,7 +94,7 @@ def decoder(
     norm = norm or rms(c)
     if words is None and ffn_words is None:
         return causal_lm(c, Run(c.num_hidden_layers, layer(norm, attn, ffn)), norm=norm, **around)
-    kinds, order = pairs(tuple(words or [""] * len(ffn_words or ())), tuple(ffn_words or [""] * len(words or ())))
+    kinds, order = pairs(tuple(words or ()), tuple(ffn_words or ()))
     mixers, ffns = ({"": part} if isinstance(part, Component) else part for part in (attn, ffn))
     layers = [layer(norm, mixers[word], ffns[ffn_word]) for word, ffn_word in kinds]
     return causal_lm(c, Pattern(layers, order), norm=norm, **around)
@@ -101,8 +102,11 @@ def decoder(
 
 @lru_cache(maxsize=256)
 def pairs(words: tuple[Any, ...], ffn_words: tuple[Any, ...]) -> tuple[list[tuple[Any, Any]], tuple[int, ...]]:
-    """The different pairs of words, and the number of each layer's. Remembered: it is the same at every width."""
-    both = list(zip(words, ffn_words, strict=True))
+    """The different pairs of words, and the number of each layer's; "" for what no words are given for.
+
+    Remembered: it is the same at every width.
+    """
+    both = list(zip(words or repeat(""), ffn_words or repeat(""), strict=bool(words and ffn_words)))
     numbers = {pair: number for number, pair in enumerate(dict.fromkeys(both))}
     return list(numbers), tuple(map(numbers.__getitem__, both))
 
