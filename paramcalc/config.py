@@ -77,20 +77,24 @@ class Config:
         own.update(self.__dict__)
         own.update(fields=fields, doubts=[], notes=[], _root=root, _sections={}, _like=self._sections or self._like)
         changed = list(changed)
-        for key in changed:
-            for name in self._fields_of.get(key, ()):
-                own.pop(name, None)
-        own["shelf"].vary(changed)
+        other._forget(changed)
+        self.shelf.vary(changed)
         return other
 
-    def watched(self) -> tuple[Config, set[str]]:
-        """The same view, and the keys that will have been looked at through it."""
+    def watched(self, keys: Iterable[str]) -> tuple[Config, set[str]]:
+        """The same view, and which of these keys will have been looked at through it (and others)."""
         other: Config = object.__new__(Config)
         asked = set[str]()
-        known = self._reading.defaults.keys() | self._reading.fixed.keys()
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in known})
+        other.__dict__.update(self.__dict__)
         other.__dict__.update(shelf=None, _asked=asked, _own_keys={})
+        other._forget(keys)
         return other, asked
+
+    def _forget(self, keys: Iterable[str]) -> None:
+        """Look these keys up again."""
+        for key in keys:
+            for name in self._fields_of.get(key, ()):
+                self.__dict__.pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

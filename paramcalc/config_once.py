@@ -22,8 +22,8 @@ class View(Protocol):
     head: str
     shelf: Shelf | None
 
-    def watched(self) -> tuple[View, set[str]]:
-        """The same view, and the keys that will have been looked at through it."""
+    def watched(self, keys: Iterable[str]) -> tuple[View, set[str]]:
+        """The same view, and which of these keys will have been looked at through it."""
         ...
 
 
@@ -47,12 +47,13 @@ class Shelf:
     def take(self, c: View, make: Callable[..., T], args: tuple[Any, ...], options: dict[str, Any]) -> T:
         """What `make` makes of the view and the arguments, made where it is not there."""
         try:
-            made = self.calls.setdefault((make, c.head, *args, *options, *options.values()), Made())
+            call = (make, c.head, *args, *options, *options.values())
+            made = self.calls.get(call) or self.calls.setdefault(call, Made())
             found = made.by_values.get(made.values(c.fields))
         except TypeError:  # an argument or a value without a hash: a component, a list
             return make(c, *args, **options)
         if found is None:
-            view, asked = c.watched()
+            view, asked = c.watched(self.varied)
             found = make(view, *args, **options)
             made.keep(found, c.fields, asked, self.varied)
         return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
-from typing import Literal, NamedTuple
+from itertools import chain, combinations, groupby, starmap
+from operator import eq, methodcaller
+from typing import Literal, NamedTuple, TypeGuard
 
 from paramcalc.dims import Size
 from paramcalc.kept import Kept
@@ -33,8 +34,7 @@ class Block(Component):
         return self.items
 
     def stacks(self) -> Iterator[Stack]:
-        for part in self.items.values():
-            yield from part.stacks()
+        return iter(self.remembered("stacks", lambda: chain.from_iterable(map(_stacks, self.items.values()))))
 
     works = Component.by_its_parts
 
@@ -44,6 +44,9 @@ class Block(Component):
 
     def label(self) -> str:
         return " + ".join(text for text in (part.label() for part in self.items.values()) if text)
+
+
+_stacks = methodcaller("stacks")
 
 
 class Mtp(Block):
@@ -236,17 +239,22 @@ def encoded(layers: Layers) -> tuple[tuple[Run, ...], Sequence[tuple[Run, int]]]
     if isinstance(layers, Run):
         return (layers,) if layers.repeat else (), ()
     kinds, order = layers if isinstance(layers, Pattern) else pattern(layers)
+    rows, places, times = neighbours(order)
+    if _all_different(kinds):
+        made = [Run(many, kinds[number]) for number, many in rows]
+        return tuple(map(made.__getitem__, places)), tuple(zip(made, times, strict=True))
     alike: list[Run] = []
     for item in kinds:
         run = item if isinstance(item, Run) else Run(1, item)
         layer = next((one.layer for one in alike if one.layer == run.layer), run.layer)
         alike.append(run if layer is run.layer else run._replace(layer=layer))
-    rows, places, times = neighbours(order)
     made = [alike[number]._replace(repeat=alike[number].repeat * many) for number, many in rows]
-    runs = tuple(map(made.__getitem__, places))
-    if all(run.repeat for run in alike) and len({id(run.layer) for run in alike}) == len(alike):
-        return runs, tuple(zip(made, times, strict=True))
-    return joined(runs), ()
+    return joined(map(made.__getitem__, places)), ()
+
+
+def _all_different(kinds: Sequence[Component | Run]) -> TypeGuard[Sequence[Component]]:
+    """Whether these are layers, and no two of them are equal."""
+    return Run not in map(type, kinds) and not any(starmap(eq, combinations(kinds, 2)))
 
 
 def pattern(layers: Iterable[Component | Run]) -> Pattern:

@@ -52,10 +52,10 @@ class Pool:
 
     def key(self, value: Any) -> Any:
         """What stands for a value in keys; itself where it is plain, or from elsewhere."""
-        if not isinstance(value, dict):
+        if type(value) is not dict:
             return self.numbers.get(id(value), value)
         parts = tuple(map(self.numbers.get, map(id, value.values())))
-        return value if None in parts else (*value, *parts)
+        return (*value, *parts) if all(parts) else value
 
     def within(self, make: Callable[..., T], *args: Any, **options: Any) -> T:
         """What `make` makes, of objects in here."""

@@ -290,6 +290,8 @@ def claimed(outer: Category | None, inner: Category | None) -> Category | None:
 
 def present(parts: Mapping[str, Component | None]) -> dict[str, Component]:
     """The parts that are there, in the same order."""
+    if all(parts.values()):  # a component is true, and None is not
+        return dict(parts)  # type: ignore[arg-type]  # none is None
     return {name: part for name, part in parts.items() if part is not None}
 
 

@@ -62,31 +62,27 @@ class Unit(NamedTuple):
 
 def units(tree: Component) -> list[Unit]:
     """The parts of a model, down to those that hold no stack of layers, and the layers of the stacks."""
+    found: list[Unit] = []
     text = text_part(tree)
-    if _whole(tree):
-        return [Unit(tree, 1, None, tree is text)]
-    return _units(tree, None, 1, text=text, speaks=tree is text)
-
-
-def _units(holder: Component, outer: Category | None, times: int, *, text: Component, speaks: bool) -> list[Unit]:
-    if isinstance(holder, Stack):
-        return list(_layers(holder, outer, times, speaks=speaks))
-    inner, found = claimed(outer, holder.category), []
-    for _, part, copies, *_ in holder.children():
-        many, spoken = times * int(copies), speaks or part is text
-        if _whole(part):
-            found.append(Unit(part, many, inner, spoken))
-        else:
-            found += _units(part, inner, many, text=text, speaks=spoken)
+    _add_units(found, tree, 1, None, text=text, speaks=tree is text)
     return found
 
 
-def _whole(part: Component) -> bool:
-    """Whether it holds no stack of layers."""
-    return type(part).stacks is Component.stacks or next(part.stacks(), None) is None
+def _add_units(
+    found: list[Unit], part: Component, times: int, outer: Category | None, *, text: Component, speaks: bool
+) -> None:
+    if isinstance(part, Stack):
+        found += _layers(part, times, outer, speaks=speaks)
+    elif type(part).stacks is Component.stacks or next(part.stacks(), None) is None:
+        found.append(Unit(part, times, outer, speaks))
+    else:
+        inner = claimed(outer, part.category)
+        for child in part.children():
+            inside = child.component
+            _add_units(found, inside, times * int(child.copies), inner, text=text, speaks=speaks or inside is text)
 
 
-def _layers(stack: Stack, outer: Category | None, times: int, *, speaks: bool) -> Iterator[Unit]:
+def _layers(stack: Stack, times: int, outer: Category | None, *, speaks: bool) -> Iterator[Unit]:
     many: dict[tuple[int, int, int | None], int] = {}
     layers: dict[tuple[int, int, int | None], Component] = {}
     for (repeat, layer, passes, kept), repeated in stack.distinct_runs():
@@ -116,9 +112,10 @@ class Adder:
         generates, sums = any(unit.causal and unit.speaks for _, unit in found), EMPTY
         known = self.known[generates]
         for key, unit in found:
-            if key not in known:
-                known[key] = self.measured(unit, generates=generates), unit
-            its, many = known[key][0], unit.times
+            one = known.get(key)
+            if one is None:
+                one = known[key] = self.measured(unit, generates=generates), unit
+            its, many = one[0], unit.times
             sums = list(map(add, sums, its if many == 1 else map(many.__mul__, its)))
         return Amounts(*sums)
 

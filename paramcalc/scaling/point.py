@@ -139,9 +139,10 @@ class Bench:
         if self.size is not None and not sums.buffers:
             return self.size * sums.total
         key = tuple(model.tree.parts()), *[key for key, _ in found]
-        if key not in self.known:  # with the parts, so that nothing else can have their identity
-            self.known[key] = (None if self.by_layers else self.bytes_by_layer(model)), found
-        sizes, _ = self.known[key]
+        one = self.known.get(key)
+        if one is None:  # kept with the parts, so that nothing else can have their identity
+            one = self.known[key] = (None if self.by_layers else self.bytes_by_layer(model)), found
+        sizes, _ = one
         if sizes is None:
             return sum(one.bytes for one in self.stored(model))
         times: dict[int, int] = defaultdict(int)  # of each kind of layer, in the order in which they come

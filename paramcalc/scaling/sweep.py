@@ -141,8 +141,9 @@ def points(bench: Bench, grid: Grid, follow: Rules) -> Iterator[Figures]:
     def deeper(size: int) -> Mapping[str, Any]:
         return bench.checked(deepened(base, size), DEPTH)
 
-    wide = {size: _attempt(wider, size) for size in grid.get(WIDTH, ())}
+    # Depths first: what is made for one width is made again when more fields turn out to differ (`Shelf.vary`).
     deep = {size: _attempt(deeper, size) for size in grid.get(DEPTH, ())}
+    wide = {size: _attempt(wider, size) for size in grid.get(WIDTH, ())}
     stated = bench.base.variants.stated()
     keys = {name: field(base, name, stated) for name in grid if name not in (DEPTH, WIDTH)}
     for values in product(*grid.values()):
