@@ -45,7 +45,7 @@ class Config:
         # What holds for all views that are made of one another:
         self._spellings: dict[str, tuple[str, ...]] = {}  # keys of a field
         self._fields_of: dict[str, list[str]] = {}  # fields that a key may stand for
-        self._own_keys: dict[str, str] = {}  # the key of fields that have a single one
+        self._stated: dict[str, tuple[str, tuple[str, ...]]] = {}  # the key that states a field, and its other keys
         self._sizes: dict[tuple[str, int], Any] = {}  # whole numbers that were checked, with their symbols
         self.shelf: Shelf | None = None  # what helpers made of such views; of those that a sweep makes alone
         self._asked: set[str] | None = None  # keys that were looked at, where that is watched
@@ -86,7 +86,7 @@ class Config:
         other: Config = object.__new__(Config)
         asked = set[str]()
         other.__dict__.update(self.__dict__)
-        other.__dict__.update(shelf=None, _asked=asked, _own_keys={})
+        other.__dict__.update(shelf=None, _asked=asked, _stated={})
         other._forget(keys)
         return other, asked
 
@@ -99,8 +99,10 @@ class Config:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        stated = self.fields.get(self._own_keys.get(name))  # type: ignore[arg-type]  # None is no key
-        value = self._sizes.get((name, stated)) if type(stated) is int else None
+        key, others = self._stated.get(name, ("", ()))
+        stated, value = self.fields.get(key), None
+        if type(stated) is int and self.fields.keys().isdisjoint(others):
+            value = self._sizes.get((name, stated))
         if value is None:
             value = self._value(name)
         self.__dict__[name] = value  # found there from now on
@@ -119,8 +121,7 @@ class Config:
         found = meant if meant is None or isinstance(meant, bool) else _symbolic(name, key, meant)
         if type(value) is int:
             self._sizes[name, value] = found
-            if len(self._keys(name)) == 1:
-                self._own_keys[name] = key
+            self._stated[name] = key, tuple(other for other in self._keys(name) if other != key)
         return found
 
     def _absent(self, name: str, default: Any) -> Any:

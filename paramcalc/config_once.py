@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from functools import wraps
 from itertools import repeat
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, cast
 
 from paramcalc.config_reading import Fields
@@ -47,16 +48,21 @@ class Shelf:
     def take(self, c: View, make: Callable[..., T], args: tuple[Any, ...], options: dict[str, Any]) -> T:
         """What `make` makes of the view and the arguments, made where it is not there."""
         try:
-            call = (make, c.head, *args, *options, *options.values())
+            call = (make, c.head, len(args), *args, *options, *options.values())
             made = self.calls.get(call) or self.calls.setdefault(call, Made())
             found = made.by_values.get(made.values(c.fields))
         except TypeError:  # an argument or a value without a hash: a component, a list
             return make(c, *args, **options)
         if found is None:
             view, asked = c.watched(self.varied)
-            found = make(view, *args, **options)
+            found = shared(make(view, *args, **options))
             made.keep(found, c.fields, asked, self.varied)
-        return found
+        return cast(T, found)
+
+
+def shared(found: T) -> T:
+    """The same; where it is a mapping of named parts, one that nobody can add to."""
+    return cast(T, MappingProxyType(found)) if isinstance(found, dict) else found
 
 
 class Made:

@@ -113,3 +113,15 @@ def test_an_error_is_told_each_time() -> None:
     for _ in range(2):
         with pytest.raises(ConfigError, match="hidden_size must be at least 1, not 0"):
             wide(c)
+
+
+@once
+def named(c: Config) -> dict[str, Any]:
+    return {"width": c.hidden_size}
+
+
+def test_what_is_shared_cannot_be_added_to() -> None:
+    shared = named(view({}).of({}, ["head_dim"]))
+    assert {**shared, "more": 1} == {"width": 8, "more": 1}
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        shared["more"] = 1

@@ -8,7 +8,7 @@ from paramcalc.containers import Block, block
 from paramcalc.families.feedforward import mlp
 from paramcalc.families.heads import lm_head, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.families.sides import Form, attention, head, joined, layer, model, side, sizes_of
+from paramcalc.families.sides import Form, attention, head, joined, layer, model, of_side, side
 from paramcalc.families.skeletons import layer_norm
 from paramcalc.leaves import Embedding, Linear
 
@@ -55,7 +55,7 @@ def nllb_moe(c: Config) -> Block:
     """M2M-100 with experts, two of them active, in every fourth layer (NllbMoeForConditionalGeneration)."""
     sides = []
     for role, step in (("encoder", c.encoder_sparse_period), ("decoder", c.decoder_sparse_period)):
-        depth, _, hidden = sizes_of(c, role)
+        depth, hidden = of_side(c, role, "layers"), of_side(c, role, "ffn_dim")
         bank = Moe(
             width=c.hidden_size, expert=mlp(c, hidden), experts=c.num_experts, top_k=2, router_bias=c.router_bias
         )

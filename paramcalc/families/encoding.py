@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paramcalc.config import Config
+from paramcalc.config_once import once
 from paramcalc.containers import Block, Layers, Run, block, stack
 from paramcalc.families.attentions import mha
 from paramcalc.families.feedforward import mlp
@@ -32,6 +33,7 @@ def projected(c: Config, width: int, *, bias: bool = True) -> dict[str, Componen
     return {"embed_proj": Linear(d_in=width, d_out=c.hidden_size, bias=bias, category="embedding")}
 
 
+@once
 def encoder_layer(
     c: Config, *, attn: Component | None = None, ffn: Component | None = None, norm_first: bool = False
 ) -> Block:

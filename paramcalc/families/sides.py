@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from paramcalc.components import Attention
 from paramcalc.config import Config
+from paramcalc.config_once import once
 from paramcalc.containers import Block, Layers, Run, block, stack
 from paramcalc.dims import named
 from paramcalc.families.attentions import sized
@@ -39,9 +40,9 @@ class Form(NamedTuple):
 # -- parts -------------------------------------------------------------------------------------------------------
 
 
-def sizes_of(c: Config, role: str) -> tuple[int, int, int]:
-    """Depth, heads and FFN width of one side, whose fields begin with its name."""
-    return getattr(c, f"{role}_layers"), getattr(c, f"{role}_attention_heads"), getattr(c, f"{role}_ffn_dim")
+def of_side(c: Config, role: str, field: str) -> int:
+    """What the file says of one side, with whose name the field begins: layers, attention_heads, ffn_dim."""
+    return getattr(c, f"{role}_{field}")  # type: ignore[no-any-return]  # fields are Any
 
 
 def norm_of(c: Config, form: Form) -> Norm:
@@ -51,12 +52,13 @@ def norm_of(c: Config, form: Form) -> Norm:
 
 def attention(c: Config, role: str, form: Form, **options: Any) -> Attention:
     """Multi-head attention whose heads cut the width into equal parts."""
-    d, (_, heads, _) = c.hidden_size, sizes_of(c, role)
+    d, heads = c.hidden_size, of_side(c, role, "attention_heads")
     c.require(d % heads == 0, f"{c.key('hidden_size')} ({d}) is not divisible by the {role}'s heads ({heads})")
     d_h = named("d_h", d // heads, origin="d / h")
     return sized(d, heads, d_h, bias=form.bias, k_bias=form.bias and form.key_bias, **options)
 
 
+@once
 def layer(
     c: Config,
     role: str,
@@ -70,7 +72,7 @@ def layer(
     steps: dict[str, Component] = {"attn": attention(c, role, form) if attn is None else attn}
     if role.endswith("decoder") and form.cross:
         steps["cross_attn"] = attention(c, role, form, source="cross", kv_width=kv_width)
-    steps["ffn"] = mlp(c, sizes_of(c, role)[2], bias=form.ffn_bias) if ffn is None else ffn
+    steps["ffn"] = mlp(c, of_side(c, role, "ffn_dim"), bias=form.ffn_bias) if ffn is None else ffn
     parts: dict[str, Component] = {}
     for name, step in steps.items():
         norm: dict[str, Component] = {f"{name}_norm": norm_of(c, form)}
@@ -102,7 +104,7 @@ def side(
         positions=None if stored is None else Embedding(rows=stored, width=d, divided=False),
         embed_norm=norm if form.embed_norm else None,
         **(before or {}),
-        layers=stack(role, Run(sizes_of(c, role)[0], one) if isinstance(one, Component) else one),
+        layers=stack(role, Run(of_side(c, role, "layers"), one) if isinstance(one, Component) else one),
         norm=norm if form.pre_norm else None,
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 from paramcalc.components import Attention, Mlp, Moe
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
+from paramcalc.config_once import once
 from paramcalc.containers import Block, Run, Stack, block, stack
 from paramcalc.families.attentions import head_dim, sized
 from paramcalc.families.heads import classifier, lm_head, unknown_head
@@ -198,6 +199,7 @@ def first_and_rest(first: Component, rest: Component, depth: int, role: str) -> 
     return stack(role, [Run(1, first), Run(depth - 1, rest)])
 
 
+@once
 def layer(
     c: Config,
     role: str,
