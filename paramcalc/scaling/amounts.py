@@ -62,8 +62,8 @@ class Unit(NamedTuple):
 
 def units(tree: Component) -> list[Unit]:
     """The parts of a model, down to those that hold no stack of layers, and the layers of the stacks."""
-    found: list[Unit] = []
     text = text_part(tree)
+    found: list[Unit] = []
     _add_units(found, tree, 1, None, text=text, speaks=tree is text)
     return found
 
@@ -73,13 +73,17 @@ def _add_units(
 ) -> None:
     if isinstance(part, Stack):
         found += _layers(part, times, outer, speaks=speaks)
-    elif type(part).stacks is Component.stacks or next(part.stacks(), None) is None:
+        return
+    if next(part.stacks(), None) is None:
         found.append(Unit(part, times, outer, speaks))
-    else:
-        inner = claimed(outer, part.category)
-        for child in part.children():
-            inside = child.component
-            _add_units(found, inside, times * int(child.copies), inner, text=text, speaks=speaks or inside is text)
+        return
+    inner = claimed(outer, part.category)
+    for _, inside, copies, *_ in part.children():
+        many, spoken = times * int(copies), speaks or inside is text
+        if type(inside).stacks is Component.stacks:  # it cannot hold any
+            found.append(Unit(inside, many, inner, spoken))
+        else:
+            _add_units(found, inside, many, inner, text=text, speaks=spoken)
 
 
 def _layers(stack: Stack, times: int, outer: Category | None, *, speaks: bool) -> Iterator[Unit]:
