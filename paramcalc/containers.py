@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, combinations, groupby, starmap
 from operator import eq, methodcaller
-from typing import Literal, NamedTuple, TypeGuard
+from typing import Literal, NamedTuple
 
 from paramcalc.dims import Size
 from paramcalc.kept import Kept
@@ -239,22 +239,13 @@ def encoded(layers: Layers) -> tuple[tuple[Run, ...], Sequence[tuple[Run, int]]]
     if isinstance(layers, Run):
         return (layers,) if layers.repeat else (), ()
     kinds, order = layers if isinstance(layers, Pattern) else pattern(layers)
+    alike = [kind if isinstance(kind, Run) else Run(1, kind) for kind in kinds]
     rows, places, times = neighbours(order)
-    if _all_different(kinds):
-        made = [Run(many, kinds[number]) for number, many in rows]
-        return tuple(map(made.__getitem__, places)), tuple(zip(made, times, strict=True))
-    alike: list[Run] = []
-    for item in kinds:
-        run = item if isinstance(item, Run) else Run(1, item)
-        layer = next((one.layer for one in alike if one.layer == run.layer), run.layer)
-        alike.append(run if layer is run.layer else run._replace(layer=layer))
-    made = [alike[number]._replace(repeat=alike[number].repeat * many) for number, many in rows]
-    return joined(map(made.__getitem__, places)), ()
-
-
-def _all_different(kinds: Sequence[Component | Run]) -> TypeGuard[Sequence[Component]]:
-    """Whether these are layers, and no two of them are equal."""
-    return Run not in map(type, kinds) and not any(starmap(eq, combinations(kinds, 2)))
+    made = [Run(alike[number].repeat * many, *alike[number][1:]) for number, many in rows]
+    runs = map(made.__getitem__, places)
+    if all(run.repeat for run in alike) and not any(starmap(eq, combinations([run.layer for run in alike], 2))):
+        return tuple(runs), tuple(zip(made, times, strict=True))
+    return joined(runs), ()
 
 
 def pattern(layers: Iterable[Component | Run]) -> Pattern:
@@ -278,12 +269,16 @@ def neighbours(order: tuple[int, ...]) -> tuple[list[tuple[int, int]], list[int]
 
 
 def joined(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """The runs that are not empty, neighbours of the same layer made one."""
+    """The runs that are not empty, with equal layers of one object, and neighbours of the same layer made one."""
     found: list[Run] = []
+    layers: list[Component] = []
     for run in runs:
+        layer = next((one for one in layers if one == run.layer), None)
+        if layer is None:
+            layers.append(layer := run.layer)
         last = found[-1] if found else None
-        if last is not None and last.layer is run.layer and last[2:] == run[2:]:
+        if last is not None and last.layer is layer and last[2:] == run[2:]:
             found[-1] = last._replace(repeat=last.repeat + run.repeat)
         elif run.repeat:
-            found.append(run)
+            found.append(run if layer is run.layer else run._replace(layer=layer))
     return tuple(found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from paramcalc.components import Attention, Mlp
 from paramcalc.config import Config
 from paramcalc.containers import Block, Run, block
@@ -266,5 +268,5 @@ def albert(c: Config) -> Block:
 
 def group_passes(depth: int, groups: int) -> list[int]:
     """How many of the `depth` steps use each group: step i uses group floor(i / (depth / groups))."""
-    steps = [i * groups // depth for i in range(depth)]
-    return [steps.count(group) for group in range(groups)]
+    firsts = [-(-group * int(depth) // groups) for group in range(groups + 1)]
+    return [after - first for first, after in pairwise(firsts)]

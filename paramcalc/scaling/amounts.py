@@ -114,14 +114,26 @@ class Adder:
     def amounts(self, found: Sequence[tuple[Hashable, Unit]]) -> Amounts:
         """Those of all units of a model, each with its key."""
         generates, sums = any(unit.causal and unit.speaks for _, unit in found), EMPTY
-        known = self.known[generates]
         for key, unit in found:
-            one = known.get(key)
-            if one is None:
-                one = known[key] = self.measured(unit, generates=generates), unit
-            its, many = one[0], unit.times
+            its, many = self.of(key, unit, generates=generates), unit.times
             sums = list(map(add, sums, its if many == 1 else map(many.__mul__, its)))
         return Amounts(*sums)
+
+    def of(self, key: Hashable, unit: Unit, *, generates: bool) -> Amounts:
+        """Those of one part, remembered. Of a layer that is passed through often, each pass adds the same."""
+        known = self.known[generates]
+        one = known.get(key)
+        if one is not None:
+            return one[0]
+        if unit.layer is None or unit.layer.passes <= 2:
+            found = self.measured(unit, generates=generates)
+        else:
+            more = unit.layer.passes - 1
+            alike = [unit._replace(layer=unit.layer._replace(passes=passes)) for passes in (1, 2)]
+            pairs = zip(*(self.of(few.key(), few, generates=generates) for few in alike), strict=True)
+            found = Amounts(*(once + more * (twice - once) for once, twice in pairs))
+        known[key] = found, unit
+        return found
 
     def measured(self, unit: Unit, *, generates: bool) -> Amounts:
         """Those of one part."""
