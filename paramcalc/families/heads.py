@@ -95,6 +95,7 @@ def dense(c: Config, d_out: int, *, per: Per = "token") -> Linear:
     return Linear(d_in=c.hidden_size, d_out=d_out, bias=True, category="head", per=per)
 
 
+@once
 def masked_lm_head(c: Config, width: int, *, spare_bias: bool = True, tied: bool = True) -> Block:
     """Transform, norm, and the output matrix, tied but for its bias where the class can tie it and the file says so.
 

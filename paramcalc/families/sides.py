@@ -109,6 +109,7 @@ def side(
     )
 
 
+@once
 def head(c: Config, form: Form, *, owner: str = "shared", rows: int | None = None) -> dict[str, Component]:
     """The LM head, perhaps with its persistent bias buffer, or a classifier."""
     d: int = c.hidden_size

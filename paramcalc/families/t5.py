@@ -169,6 +169,7 @@ def model(c: Config, stack_of: Callable[[str, int], Stack]) -> Block:
     return block(shared=table, encoder=encoder, decoder=decoder, **decoder_head(c))
 
 
+@once
 def decoder_head(c: Config) -> dict[str, Component]:
     """The head of the classes that have a decoder."""
     match c.head:
