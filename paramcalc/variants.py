@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.config import Config
 from paramcalc.config_reading import Reading, Stated
+from paramcalc.config_roles import WORDS, meant
 from paramcalc.containers import Block
 from paramcalc.errors import ConfigError
 from paramcalc.families.registry import Family, get
@@ -87,7 +88,7 @@ class Configured(NamedTuple):
     def view(self, overrides: Mapping[str, Any]) -> Config:
         """The strict view of the fields, with other values in some."""
         return Config(
-            overridden(self.fields, overrides, self.names()) if overrides else self.fields,
+            overridden(self.fields, self.spelled(overrides), self.names()) if overrides else self.fields,
             self.family.reading,
             family=self.family.name,
             origin=self.origin,
@@ -95,6 +96,12 @@ class Configured(NamedTuple):
             head=self.head,
             text_only=self.text_only,
         )
+
+    def spelled(self, overrides: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The overrides under names of the family, where they are words like n_layers that it does not read itself."""
+        words = (overrides.keys() & WORDS.keys()) - {*self.family.reading.defaults, *self.names().others}
+        values = self.values() if words else {}
+        return {(meant(values, name) if name in words else None) or name: value for name, value in overrides.items()}
 
     def values(self) -> dict[str, FieldValue]:
         """The fields of the language model by their canonical names, and every list with an entry for each layer.

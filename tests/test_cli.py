@@ -159,6 +159,27 @@ def test_settings_replace_fields_under_either_name(run: Run) -> None:
     assert json.loads(ours)["parameters"]["total"] == 124_439_808 - 11 * 7_087_872
 
 
+@pytest.mark.parametrize(
+    ("model", "words", "total"),
+    [
+        # attention 41,943,040, FFN 176,160,768, norms 8,192; two tables of 128,256 x 4,096 and a norm
+        ("llama3-8b", ["n_layers=1"], 218_112_000 + 1_050_677_248),
+        # 32 times the same with a router of 4,096; two tables of 32,000 x 4,096 and a norm
+        ("mixtral-8x7b", ["n_experts=1", "top_k=1"], 32 * 218_116_096 + 262_148_096),
+        ("t5-small", ["n_layers=1", "d_ff=512"], 16_449_536 + 1_574_144 + 2_623_232 + 1_024),
+    ],
+)
+def test_a_field_may_be_called_as_people_do(run: Run, model: str, words: list[str], total: int) -> None:
+    code, out, _ = run("count", model, *(part for word in words for part in ("--set", word)), "--json")
+    assert (code, json.loads(out)["parameters"]["total"]) == (0, total)
+
+
+def test_a_word_means_a_field_of_the_language_model() -> None:
+    config = {"model_type": "gemma3", "text_config": {"hidden_size": 512}}
+    named, meant = (paramcalc.load(config, overrides={key: 2}) for key in ("text_config.num_hidden_layers", "n_layers"))
+    assert named.tree == meant.tree != paramcalc.load(config).tree
+
+
 def test_settings_reach_flags_words_and_nulls(run: Run) -> None:
     _, out, _ = run("count", "llama3-8b", "--set", "tie_word_embeddings=true", "--set", "head_dim=null", "--json")
 

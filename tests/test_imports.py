@@ -106,7 +106,7 @@ LAYERS = (
     "units dtypes config_once",
     "work steps kept spec leaves containers",
     "components",
-    "model config overrides",
+    "model config config_roles overrides",
     "families | report count outline legend explain footprint compute",
     "presets readers variants config_remarks loading",
     "scaling plots",

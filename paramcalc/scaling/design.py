@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from math import lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from paramcalc.config_roles import WIDTH
 from paramcalc.count import Figures, describe
 from paramcalc.model import Model
-from paramcalc.scaling.fields import WIDTH
 from paramcalc.scaling.ladders import references
 from paramcalc.scaling.point import Bench, Question
 from paramcalc.scaling.rules import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from paramcalc.config_roles import WIDTH
 from paramcalc.count import Figures
 from paramcalc.errors import ParamcalcError
-from paramcalc.scaling.fields import WIDTH
 from paramcalc.scaling.point import Bench, Question
 
 ALL = "all"

@@ -21,10 +21,7 @@ from typing import Any, Literal, get_args
 
 from paramcalc.config_fields import DEPTHS
 from paramcalc.config_reading import Stated
-from paramcalc.errors import ParamcalcError, nearest
-from paramcalc.frozen import Frozen
-from paramcalc.model import FieldValue
-from paramcalc.scaling.fields import (
+from paramcalc.config_roles import (
     BLOCKS,
     BY_LAYER,
     DENSE_FIRST,
@@ -38,7 +35,11 @@ from paramcalc.scaling.fields import (
     QUERIES,
     WIDTH,
     WORDS,
+    meant,
 )
+from paramcalc.errors import ParamcalcError, nearest
+from paramcalc.frozen import Frozen
+from paramcalc.model import FieldValue
 
 Follow = Literal["ratio", "kept"]
 Values = Mapping[str, FieldValue]
@@ -91,9 +92,8 @@ def field(values: Values, name: str, stated: Stated) -> str:
     """
     if name in values:
         return values[name].key
-    meant = next((word for word in WORDS.get(name, ()) if word in values and values[word].value is not None), None)
-    if meant is not None:
-        return values[meant].key
+    if (key := meant(values, name)) is not None:
+        return key
     own = stated.name(name)
     if own in values:
         return values[own].key
@@ -102,7 +102,7 @@ def field(values: Values, name: str, stated: Stated) -> str:
         return name
     if name in ("n_experts", "top_k") and "moe" in keys:
         raise ParamcalcError(f"the base has no experts, so no {name}", ABOUT_EXPERTS)
-    words = [word for word, meant in WORDS.items() if any(one in values for one in meant)]
+    words = [word for word in WORDS if meant(values, word)]
     raise ParamcalcError(f"the family has no field {name!r}", nearest(name, [*values, *words], fallback=ABOUT_FIELDS))
 
 

@@ -1,8 +1,14 @@
-"""Which fields follow a width or a depth, by their canonical names; what stands in a section has dots."""
+"""What fields are for, whatever a family calls them: which follow a width or a depth, and which a word like d_ff means.
+
+All by their canonical names; what stands in a section has dots.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from paramcalc.config_fields import DEPTHS
+from paramcalc.model import FieldValue
 
 # What is as long as the model is deep, where no field says how deep that is.
 PATTERNS = ("hybrid_override_pattern", "layers_block_type", "layer_types", "attn_layers", "layers")
@@ -85,3 +91,9 @@ WORDS = {
     "n_experts": ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "moe.experts"),
     "top_k": ("num_experts_per_tok", "num_experts_per_token", "moe.top_k"),
 }
+
+
+def meant(values: Mapping[str, FieldValue], name: str) -> str | None:
+    """The key of the field that a word like n_layers means; None where the model has none, or it is no such word."""
+    found = (values[field] for field in WORDS.get(name, ()) if field in values)
+    return next((one.key for one in found if one.value is not None), None)
