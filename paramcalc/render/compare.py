@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.errors import printable
-from paramcalc.render.table import GAP, WIDE, Column, fitted, heading
+from paramcalc.render.table import GAP, WIDE, Column, fitted, heading, with_rest
 from paramcalc.render.text import Row
 from paramcalc.render.view import View, read
 from paramcalc.scaling.compare import labels
@@ -85,7 +85,7 @@ def heading_of(label: str, model: ModelInfo) -> RenderableType:
 # -- figures -----------------------------------------------------------------------------------------------------
 
 
-def figures_tables(report: CompareReport, names: Sequence[str], room: int) -> Iterator[Table]:
+def figures_tables(report: CompareReport, names: Sequence[str], room: int) -> Iterator[RenderableType]:
     """One table, or where it is too wide even without ratios, several, each with the first model beside others."""
     if not report.rows:
         return
@@ -93,10 +93,10 @@ def figures_tables(report: CompareReport, names: Sequence[str], room: int) -> It
     first, group = figure_column(rows), [1]
     for other in range(2, len(names)):
         if width_of([first, *figure_columns(rows, names, [*group, other], least=True)]) > room:
-            yield fitted([first, *figure_columns(rows, names, group)], room)
+            yield with_rest([first, *figure_columns(rows, names, group)], room)
             group = []
         group.append(other)
-    yield fitted([first, *figure_columns(rows, names, group)], room)
+    yield with_rest([first, *figure_columns(rows, names, group)], room)
 
 
 def spaced(rows: Sequence[Compared]) -> Iterator[Compared | None]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from paramcalc.errors import printable
-from paramcalc.render.table import WIDE, listing, plain
+from paramcalc.render.table import WIDE, listing, no_room, plain
 from paramcalc.render.text import Row, filled
 from paramcalc.render.view import View
 from paramcalc.units import exact, human_bytes
@@ -44,8 +44,7 @@ def listed(what: str, rows: list[Row], room: int) -> RenderableType:
         return table
     if len(rows) == 1:
         return fields(rows[0])
-    more = f"no room for: {', '.join(left_out)}; a wider terminal shows them, or --format csv"
-    return Group(table, Text(""), Text(more))
+    return Group(table, Text(""), Text(no_room(left_out)))
 
 
 def fields(row: Row) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.render.table import WIDE, Column, fitted, heading
+from paramcalc.render.table import WIDE, Column, fitted, heading, with_rest
 from paramcalc.render.text import Row
 from paramcalc.render.view import View, read
 from paramcalc.units import exact, human_bytes, human_count, human_flops
@@ -51,7 +51,7 @@ def scale_table(report: ScaleReport, width: int | None) -> Group:
             4,
         ),
     ]
-    table = points_table(report.rows, width or WIDE, more=more)
+    table = with_rest(points_columns(report.rows, more=more), width or WIDE)
     return _page(report, width, table, _notes(report))
 
 
@@ -68,7 +68,8 @@ def design_table(report: DesignReport, width: int | None) -> Group:
     if goal.at_most_bytes:
         aim.append(f"at most  {human_bytes(goal.at_most_bytes)} on {report.assumptions.gpu}, caches included")
     marks = ["*" if i == report.best else "" for i in range(len(report.rows))]
-    table = points_table(report.rows, width or WIDE, first=[Column("", marks)], more=_design_columns(report.rows))
+    columns = points_columns(report.rows, first=[Column("", marks)], more=_design_columns(report.rows))
+    table = with_rest(columns, width or WIDE)
     return _page(report, width, table, [*aim, *_notes(report)])
 
 
@@ -79,7 +80,7 @@ def _budget(report: DesignReport) -> str:
     return f"{human_flops(budget) if report.goal.match == 'flops' else human_count(budget)} ({exact(budget)})"
 
 
-def _page(report: ScaleReport | DesignReport, width: int | None, table: Table, notes: Sequence[str]) -> Group:
+def _page(report: ScaleReport | DesignReport, width: int | None, table: RenderableType, notes: Sequence[str]) -> Group:
     from rich.console import Group
     from rich.text import Text
 
@@ -122,10 +123,8 @@ def _notes(report: ScaleReport | DesignReport) -> list[str]:
     return words
 
 
-def points_table(
-    rows: Sequence[Point], room: int, *, first: Sequence[Column] = (), more: Sequence[Column] = ()
-) -> Table:
-    """One row per point."""
+def points_columns(rows: Sequence[Point], *, first: Sequence[Column] = (), more: Sequence[Column] = ()) -> list[Column]:
+    """Where each point is, and its figures."""
     axes = list(dict.fromkeys(name for row in rows for name in row.at))
     columns = [*first, *(Column(name, [str(row.at.get(name, NONE)) for row in rows], right=True) for name in axes)]
 
@@ -148,14 +147,15 @@ def points_table(
     column("cache/token", lambda row: human_bytes(row.kv_cache.bytes_per_token), rank=5)
     if any(row.latency and row.latency.step_ns for row in rows):
         column("step", lambda row: _milliseconds(row.latency.step_ns), rank=2)
-    return fitted(columns, room)
+    return columns
 
 
 def references_table(references: Sequence[Reference], room: int) -> Table:
     """Published models under the columns of the others."""
     names = Column("published", [one.name for one in references])
     points = [as_point(one, {"depth": one.depth, "width": one.width}) for one in references]
-    return points_table(points, room, first=[names], more=[_aspects([one.aspect_ratio for one in references])])
+    ratios = _aspects([one.aspect_ratio for one in references])
+    return fitted(points_columns(points, first=[names], more=[ratios]), room)
 
 
 def as_point(reference: Reference, at: dict[str, Any]) -> Point:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from paramcalc.errors import printable
@@ -115,6 +115,21 @@ def fitted(columns: list[Column], room: int, *, bare: bool = False) -> Table:
         table.add_section()
         table.add_row(*(column.total for column in shown), style="bold")
     return table
+
+
+def with_rest(columns: list[Column], room: int) -> RenderableType:
+    """A table of the columns there is room for, and a line that names the others."""
+    from rich.console import Group
+    from rich.text import Text
+
+    shown = with_room(columns, room)
+    names = dict.fromkeys(column.name for column in columns if column not in shown and column.name)
+    return Group(fitted(shown, room), Text(""), Text(no_room(names))) if names else fitted(shown, room)
+
+
+def no_room(names: Iterable[str]) -> str:
+    """What is told of columns that are left out."""
+    return f"no room for: {', '.join(names)}; a wider terminal shows them, or --format csv"
 
 
 def listing(rows: Sequence[Row], ranks: Mapping[str, int], room: int) -> tuple[Table, list[str]]:
