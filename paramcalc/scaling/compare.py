@@ -81,7 +81,7 @@ def figures(models: Sequence[Model], *, context: int = CONTEXT, only_different: 
         "version": __version__,
         "models": [describe(model) for model in models],
         "warnings": said(models, [one.warnings for one in found]),
-        "notes": said(models, [one.notes for one in found]),
+        "notes": said(models, [one.notes for one in found]) + in_formats(models, [one.formats for one in found]),
         "assumptions": {"context": context},
         "rows": rows,
         "change": changes.figures(models),
@@ -117,12 +117,18 @@ def said(models: Sequence[Model], texts: Sequence[Sequence[str]]) -> list[str]:
     return [f"{label}: {text}" for label, own in zip(labels(models), texts, strict=True) for text in own]
 
 
+def in_formats(models: Sequence[Model], formats: Sequence[str]) -> list[str]:
+    """What each model's weights are in, where that is not the same: bytes tell of it as much as of sizes."""
+    return said(models, [[f"weights in {text}"] for text in formats]) if len(set(formats)) > 1 else []
+
+
 class One(NamedTuple):
     """One model's figures by name, and what is to be said of them."""
 
     values: Mapping[Name, Value]
     warnings: Sequence[str]
     notes: Sequence[str]
+    formats: str  # of the weights
 
 
 def one_model(model: Model, context: int) -> One:
@@ -134,7 +140,7 @@ def one_model(model: Model, context: int) -> One:
     values |= {("shape", name): value for name, value in shape(model.tree).items()}
     values |= {("memory", name): at(stored, name) for name in STORED}
     values |= {("flops", name): at(computed, name) for name in COMPUTED}
-    return One(values, stored["warnings"], computed["notes"])
+    return One(values, stored["warnings"], computed["notes"], ", ".join(stored["weights"]["by_format"]))
 
 
 def at(report: Figures, name: str) -> int:
