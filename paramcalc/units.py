@@ -53,6 +53,11 @@ def exact(number: int) -> str:
     return f"{number:,}"
 
 
+def number_of(number: int, word: str) -> str:
+    """`1 token`, `2,048 tokens`."""
+    return f"{exact(number)} {word}{'' if number == 1 else 's'}"
+
+
 def percent(part: int, whole: int) -> str:
     """A share with one decimal; more where it would read as zero."""
     if not whole or not part:
@@ -82,15 +87,16 @@ def parse_amount(text: str) -> tuple[int, bool]:
 
 
 def parse_tokens(text: str) -> int:
-    """Tokens as people write them: `8192`, `8k` = 8,192, `128k` = 131,072 (k and m are binary, as in model cards).
+    """Tokens as people write them: `8192`, `8k` = 8,192, `128k` = 131,072, `1.5k` = 1,536 (k and m are binary, as in
+    model cards).
 
     Raises ParamcalcError when the text is not a whole number of tokens from 1 on.
     """
-    match = re.fullmatch(r"\s*([0-9][0-9,_]{0,30})\s*([km]?)\s*", text, re.IGNORECASE)
-    number = int(match[1].replace(",", "").replace("_", "")) * _TOKENS[match[2].lower()] if match else 0
-    if number < 1:
+    match = re.fullmatch(r"\s*([0-9][0-9,_]{0,30}(?:\.[0-9]{1,9})?)\s*([km]?)\s*", text, re.IGNORECASE)
+    number = Decimal(match[1].replace(",", "").replace("_", "")) * _TOKENS[match[2].lower()] if match else Decimal(0)
+    if number < 1 or number % 1:
         raise ParamcalcError(f"{text!r} is not a number of tokens", "write it like 8192, 8k (8,192) or 128k (131,072)")
-    return number
+    return int(number)
 
 
 def parse_bytes(text: str) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from paramcalc.dtypes import dtype
 from paramcalc.errors import ParamcalcError
-from paramcalc.units import human_bytes, human_count, parse_amount, parse_bytes, parse_tokens, percent
+from paramcalc.units import human_bytes, human_count, number_of, parse_amount, parse_bytes, parse_tokens, percent
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,21 @@ def test_an_unknown_dtype_names_the_nearest() -> None:
 )
 def test_sizes_say_which_kind_they_are(text: str, size: int) -> None:
     assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("8192", 8192), ("8k", 8192), ("2.5K", 2560), ("1m", 1_048_576)])
+def test_tokens_in_thousands_are_binary(text: str, tokens: int) -> None:
+    assert parse_tokens(text) == tokens
+
+
+@pytest.mark.parametrize("text", ["0", "0.5", "2.5", "1.0001k", "8kb", "-1", "1e3", ""])
+def test_parts_of_a_token_are_refused(text: str) -> None:
+    with pytest.raises(ParamcalcError, match="is not a number of tokens"):
+        parse_tokens(text)
+
+
+def test_one_is_not_several() -> None:
+    assert [number_of(1, "new token"), number_of(2048, "new token")] == ["1 new token", "2,048 new tokens"]
 
 
 @pytest.mark.parametrize("text", ["24G", "many", "-1GiB", "1 Gib it", ""])

@@ -13,7 +13,7 @@ from paramcalc.render.text import Row
 from paramcalc.render.view import View, read
 from paramcalc.scaling.compare import labels
 from paramcalc.scaling.report_compare import CompareReport
-from paramcalc.units import exact, human_count
+from paramcalc.units import exact, human_count, number_of
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -64,7 +64,7 @@ def compare_table(report: CompareReport, width: int | None) -> Group:
     room, blank = width or WIDE, Text("")
     names = labels(report.models)
     parts: list[RenderableType] = [heading_of(*pair) for pair in zip(names, report.models, strict=True)]
-    parts.append(Text(f"context {exact(report.assumptions.context)} tokens  batch 1  full attention"))
+    parts.append(Text(f"context {number_of(report.assumptions.context, 'token')}  batch 1  full attention"))
     parts += [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
     for table in figures_tables(report, names, room):
         parts += [blank, table]

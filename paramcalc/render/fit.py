@@ -10,7 +10,7 @@ from paramcalc.render.memory import asked, parts_table, told
 from paramcalc.render.table import WIDE, Column, fitted, heading
 from paramcalc.render.text import Row, filled
 from paramcalc.render.view import View, read
-from paramcalc.units import exact, human_bytes
+from paramcalc.units import exact, human_bytes, number_of
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -97,7 +97,7 @@ def most_table(report: FitReport, room: int) -> Table:
     if report.stated_positions and (report.largest_context is None or report.largest_context > report.stated_positions):
         tokens += f"; the config states {exact(report.stated_positions)} positions"
     lines.insert(0, ("largest context", _limit(report.largest_context), tokens))
-    lines.insert(1, ("largest batch", _limit(report.largest_batch), f"sequences of {exact(a.context)} tokens"))
+    lines.insert(1, ("largest batch", _limit(report.largest_batch), f"sequences of {number_of(a.context, 'token')}"))
     columns = [
         Column("", [name for name, _, _ in lines]),
         Column("", [figure for _, figure, _ in lines], right=True),

@@ -9,7 +9,7 @@ from paramcalc.compute.report import FlopsReport
 from paramcalc.render.table import BAR, GAP, LEAST_BAR, WIDE, Column, bar, fitted, heading
 from paramcalc.render.text import Row
 from paramcalc.render.view import View, read
-from paramcalc.units import exact, human_flops, percent
+from paramcalc.units import exact, human_flops, number_of, percent
 from paramcalc.work import TERMS
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def flops_table(report: FlopsReport, width: int | None, *, by_part: bool = False
 def assumptions(report: FlopsReport) -> str:
     """For which tokens the figures hold, in a line."""
     a = report.assumptions
-    words = [f"{exact(a.tokens)} new tokens", f"context {exact(a.context)}", f"batch {exact(a.batch)}"]
+    words = [number_of(a.tokens, "new token"), f"context {exact(a.context)}", f"batch {exact(a.batch)}"]
     if any(term.name.partition(".")[0] == "encoder" or "cross" in term.name for term in report.terms):
         words.append(f"source {exact(a.source)}")
     words.append("causal attention" if a.causal else "full attention")

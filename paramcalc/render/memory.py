@@ -10,7 +10,7 @@ from paramcalc.footprint.sharding import last_names
 from paramcalc.render.table import BAR, GAP, LEAST_BAR, WIDE, Column, bar, fitted, heading
 from paramcalc.render.text import Row
 from paramcalc.render.view import View, read
-from paramcalc.units import exact, human_bytes, percent
+from paramcalc.units import exact, human_bytes, number_of, percent
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -76,7 +76,7 @@ def main_format(report: MemoryReport) -> str:
 
 def asked(a: AssumptionInfo, *, stored: str, cache: str, latent: bool) -> str:
     """The assumptions that always matter, and those that are not as usual."""
-    words = [f"context {exact(a.context)} tokens", f"batch {exact(a.batch)}", f"weights {a.dtype or stored}"]
+    words = [f"context {number_of(a.context, 'token')}", f"batch {exact(a.batch)}", f"weights {a.dtype or stored}"]
     words += [f"{part} {name}" for part, name in a.dtype_of]
     words += [f"cache {cache}", f"policy {a.kv_policy}"]
     if latent:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from paramcalc.render.table import WIDE, Column, fitted, heading, with_rest
 from paramcalc.render.text import Row
 from paramcalc.render.view import View, read
-from paramcalc.units import exact, human_bytes, human_count, human_flops
+from paramcalc.units import exact, human_bytes, human_count, human_flops, number_of
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -117,9 +117,10 @@ def _notes(report: ScaleReport | DesignReport) -> list[str]:
         if assumed.training_tokens is None
         else f"{human_count(assumed.training_tokens)} tokens"
     )
-    words = [f"context  {exact(assumed.context)} tokens  weights {assumed.dtype}  trained on {trained}"]
+    words = [f"context  {number_of(assumed.context, 'token')}  weights {assumed.dtype}  trained on {trained}"]
     if any(row.latency and row.latency.step_ns for row in report.rows):
-        words.append(f"step     one token for each of {exact(assumed.batch)} sequences on {assumed.gpu}: an estimate")
+        who = "one sequence" if assumed.batch == 1 else f"each of {exact(assumed.batch)} sequences"
+        words.append(f"step     one token for {who} on {assumed.gpu}: an estimate")
     return words
 
 

@@ -9,7 +9,7 @@ from paramcalc.compute.report import TraceReport
 from paramcalc.render.table import WIDE, Column, fitted, heading
 from paramcalc.render.text import Row
 from paramcalc.render.view import View, read
-from paramcalc.units import exact, human_bytes, human_flops
+from paramcalc.units import exact, human_bytes, human_flops, number_of
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -35,7 +35,7 @@ def trace_table(report: TraceReport, width: int | None) -> Group:
     from rich.text import Text
 
     a, lines = report.assumptions, [line for block in report.blocks for line in block_lines(block)]
-    words = f"batch {exact(a.batch)}  {exact(a.tokens)} new tokens  context {exact(a.context)}"
+    words = f"batch {exact(a.batch)}  {number_of(a.tokens, 'new token')}  context {exact(a.context)}"
     reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]
     names, shapes, parameters, flops, kept, notes = (list(column) for column in zip(*lines, strict=True))
     columns = [
