@@ -323,3 +323,15 @@ def test_gpus(run: Run) -> None:
     assert all(one["source"].startswith("https://") for one in listed)
     assert json.loads(run("gpus", "H100", "--json")[1])["memory_bytes"] == 81_559 * 2**20
     assert run("gpus", "nothing")[0] == 2
+
+
+def test_a_card_that_is_not_known_is_no_size(run: Run) -> None:
+    code, _, err = run("fit", "llama3-8b", "--gpu", "4060ti")
+
+    assert code == 2
+    assert err.startswith("error: unknown GPU '4060ti'\nhint: ")
+
+
+@pytest.mark.parametrize("written", ["NVIDIA GeForce RTX 4090", "GeForce RTX 4090", "nvidia-geforce-rtx-4090"])
+def test_the_brands_before_a_name_are_not_of_it(written: str) -> None:
+    assert device(written).name == "rtx-4090"

@@ -12,6 +12,8 @@ from paramcalc.errors import ParamcalcError, choices
 from paramcalc.units import parse_bytes
 
 MIB = 2**20
+BRANDS = re.compile(r"((nvidia|geforce|tesla|amd|radeon|instinct)[\s-]*)+")  # before the name of a device
+SIZE = re.compile(r"[0-9.,_]+\s*([kmgtp]?i?b|[kmgtp]?)")  # "4060 Ti" is none
 
 
 class Device(NamedTuple):
@@ -35,7 +37,7 @@ def devices() -> list[Device]:
 
 
 def device(text: str) -> Device:
-    """The device of that name, or one with so much memory: `h100`, `RTX 4090`, `24GiB`, in any case.
+    """The device of that name, or one with so much memory: `h100`, `GeForce RTX 4090`, `24GiB`, in any case.
 
     Raises ParamcalcError with the choices.
     """
@@ -43,7 +45,7 @@ def device(text: str) -> Device:
     for one in _known():
         if name in (_plain(one.name), *map(_plain, one.aliases)):
             return one
-    if re.match(r"[0-9.,_]+\s*[a-z]*$", text.strip().lower()) and not text.strip().isdigit():
+    if SIZE.fullmatch(text.strip().lower()) and not text.strip().isdigit():
         memory = parse_bytes(text)
         if memory < 1:
             raise ParamcalcError(f"a device of {text} holds nothing", "write it like 24GiB")
@@ -54,7 +56,10 @@ def device(text: str) -> Device:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower().removeprefix("nvidia").strip())
+    """The name without its maker's brands, as one word: `Tesla V100-SXM2-16GB` is `v100sxm216gb`."""
+    lower = name.lower().strip()
+    brands = BRANDS.match(lower)
+    return re.sub(r"[^a-z0-9]", "", lower[brands.end() :] if brands else lower)
 
 
 @cache
