@@ -233,6 +233,8 @@ def _dtype(fields: Mapping[str, Any], family: str, origin: str, *, quantised: bo
 
 
 QUANTISED = ("quantization_config", "compression_config", "quantization", *readers.SIDECARS)
+BESIDE = ("expert_dtype",)
+"""Keys of a quantization config that DeepSeek-V4's files have beside it (DeepseekV4Config moves them there)."""
 
 
 def _quantization(fields: Mapping[str, Any], depth: int = 0) -> tuple[Mapping[str, Any] | None, bool]:
@@ -240,7 +242,8 @@ def _quantization(fields: Mapping[str, Any], depth: int = 0) -> tuple[Mapping[st
     for key in QUANTISED:
         stated = fields.get(key)
         if isinstance(stated, Mapping) and stated:
-            return stated, depth > 0
+            beside = {name: fields[name] for name in BESIDE if name in fields}
+            return {**beside, **stated}, depth > 0
     sections = [value for value in fields.values() if isinstance(value, Mapping)] if depth < DEEPEST_SECTION else []
     found = (_quantization(section, depth + 1) for section in sections)
     return next((one for one in found if one[0] is not None), (None, False))

@@ -467,6 +467,21 @@ def test_what_is_not_known_to_the_byte_is_an_estimate(method: str) -> None:
     assert report.weights.bytes < 2 * (4 * LAYER + REST)
 
 
+@pytest.mark.parametrize("inside", [True, False], ids=["as V4.1 has it", "as V4 has it"])
+def test_experts_of_deepseek_v4_are_in_four_bits_wherever_it_is_said(inside: bool) -> None:
+    """Two values a byte and an exponent for 32; the scales of all else are exponents too."""
+    fields: dict[str, Any] = dict(model_type="deepseek_v4", num_hidden_layers=2, torch_dtype="bfloat16")
+    stated: dict[str, Any] = FP8 | {"scale_fmt": "ue8m0"}
+    (stated if inside else fields)["expert_dtype"] = "fp4"
+    sizes = dict(hidden_size=256, moe_intermediate_size=128, n_routed_experts=8)
+
+    weights = memory(fields | sizes, stated).weights
+
+    experts = 2 * 8 * 3 * 256 * 128
+    assert (weights.by_format["mxfp4"].parameters, weights.by_format["mxfp4"].bytes) == (experts, experts * 17 // 32)
+    assert weights.estimate
+
+
 def test_embeddings_that_fp8_converts_too_are_an_estimate() -> None:
     stated = dict(quant_method="fp8", weight_block_size=[128, 128], modules_to_convert=["embed_tokens"])
     fields = dict(paramcalc.load("deepseek-v3").config)
