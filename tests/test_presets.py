@@ -90,3 +90,19 @@ def test_checkpoints_that_are_quantised_have_their_bytes(name: str, formats: set
     weights = paramcalc.memory(paramcalc.load(name), context=1).weights
 
     assert (weights.bytes, set(weights.by_format)) == (size, formats)
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "experts", "size"),
+    [
+        ("deepseek-v4-flash", "mxfp4", 43 * 256 * 3 * 4096 * 2048, 147_169_738_752),
+        ("deepseek-v4-pro", "mxfp4", 61 * 384 * 3 * 7168 * 3072, 822_054_223_872),
+        ("kimi-k2.5", "w4a16-g32", 60 * 384 * 3 * 7168 * 2048, 570_760_888_320),
+    ],
+)
+def test_experts_in_four_bits(name: str, form: str, experts: int, size: int) -> None:
+    """A scale for 32 values, of 8 bits or of 16. The repositories hold 160, 865 and 595 GB with all else."""
+    weights = paramcalc.memory(paramcalc.load(name), context=1).weights
+
+    assert (weights.by_format[form].parameters, weights.by_format[form].bytes) == (experts, size)
+    assert size == experts * {"mxfp4": 17, "w4a16-g32": 18}[form] // 32
