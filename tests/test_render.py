@@ -119,15 +119,16 @@ def test_color_is_there_only_when_asked_for(report: CountReport) -> None:
     [
         ([(32, "a")], "32 x [a]"),
         ([(3, "a"), (58, "b")], "3 x [a]  58 x [b]"),
-        ([(5, "s"), (1, "f")] * 10 + [(2, "s")], "10 x (5 x [s]  1 x [f])  2 x [s]"),
-        ([(1, "s"), (1, "f")] * 12, "12 x (1 x [s]  1 x [f])"),
+        ([(5, "s"), (1, "f")] * 10 + [(2, "s")], "10 x (5 x [s]  [f])  2 x [s]"),
+        ([(1, "s"), (1, "f")] * 12, "12 x ([s]  [f])"),
         ([(2, "a"), (3, "a")], "5 x [a]"),
+        ([(1, "a")], "1 x [a]"),
         (
-            [(i, f"k{i}") for i in range(1, 10)],
-            "1 x [k1]  2 x [k2]  3 x [k3]  4 x [k4]  5 x [k5]  6 x [k6]  and 3 more runs",
+            [(i, f"k{i}") for i in range(1, 12)],
+            "[k1]  2 x [k2]  3 x [k3]  4 x [k4]  5 x [k5]  6 x [k6]  7 x [k7]  8 x [k8]  and 3 more runs",
         ),
     ],
-    ids=range(6),
+    ids=range(7),
 )
 def test_patterns_are_written_once(runs: list[tuple[int, str]], text: str) -> None:
     assert pattern(runs) == text

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from paramcalc.report import LayerRun
 
 Item = tuple[int, str]
-LONGEST = 6  # runs that are written out; a longer pattern is cut short
+LONGEST = 8  # runs that are written out; a longer pattern is cut short
 
 
 def patterns(layers: Sequence[LayerRun]) -> list[str]:
@@ -47,5 +47,8 @@ def _period(items: Sequence[Item]) -> tuple[int, int]:
 
 
 def _written(items: Sequence[Item]) -> str:
-    shown = "  ".join(f"{repeat} x [{kind}]" for repeat, kind in items[:LONGEST])
+    alone = len(items) == 1
+    shown = "  ".join(
+        f"{repeat} x [{kind}]" if repeat > 1 or alone else f"[{kind}]" for repeat, kind in items[:LONGEST]
+    )
     return shown if len(items) <= LONGEST else f"{shown}  and {len(items) - LONGEST} more runs"
