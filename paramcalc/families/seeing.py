@@ -91,11 +91,26 @@ def own_language_model(c: Config, *, flat: bool = False) -> tuple[Component, int
 def tied(c: Config, section: Config) -> bool:
     """Whether the head is the embedding: the whole file says so, in some classes the section, or either of the two.
 
-    `first`: the section does where the whole file says nothing.
+    `first`: the section does where the whole file says nothing, as in all classes of transformers 4. What a file of
+    theirs leaves to its section is not what the class builds today, unless a checkpoint with two matrices is at hand.
     """
     if c.ties == "section" or (c.ties == "first" and c.raw("tie_word_embeddings") is None):
         return bool(section.tie_word_embeddings)
-    return bool(c.tie_word_embeddings or (c.ties == "either" and section.tie_word_embeddings))
+    together = bool(c.tie_word_embeddings or (c.ties == "either" and section.tie_word_embeddings))
+    if together and c.head != "none" and older(c) and not getattr(section, "tie_word_embeddings", True):
+        c.doubts.append(
+            f"{c.family}: only text_config leaves the head untied; it is counted as a matrix of its own, as in "
+            "transformers 4, which wrote the file, and in its checkpoints; transformers 5 ties it until it loads one"
+        )
+        return False
+    return together
+
+
+def older(c: Config) -> bool:
+    """Whether transformers 4 wrote the file, by its version or torch_dtype, and its top says nothing of ties."""
+    version = c.root.raw("transformers_version")
+    before = version.startswith("4.") if isinstance(version, str) else c.root.says("torch_dtype")
+    return before and c.raw("tie_word_embeddings") is None
 
 
 def own_text(c: Config) -> Config:
