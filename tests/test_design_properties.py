@@ -88,3 +88,50 @@ def test_no_other_value_of_a_field_is_closer(solve: str) -> None:
 
         assert found.parameters is not None
         assert abs(found.parameters.total - budget) == min(abs(total - budget) for total in totals)
+
+
+def test_a_field_may_make_the_model_smaller() -> None:
+    """Llama 3 8B with 64 heads of 64 channels: keys and values are 8 x 64 wide, 2 x 4096 x 512 x 32 fewer parameters."""
+    found = chosen(paramcalc.design("llama3-8b", 7_900_000_000, solve="num_attention_heads"))
+
+    assert (found.fields, found.deviation) == ({"num_attention_heads": 64}, -3_956_480)
+    assert found.parameters is not None
+    assert found.parameters.total == 8_030_261_248 - 32 * 2 * 4096 * 512
+
+
+def test_a_field_that_changes_nothing_beyond_the_depth_is_not_sought_there() -> None:
+    """First layers without experts: 61 layers in all, and a budget between those of ten and eleven dense ones."""
+    report = paramcalc.design("deepseek-v3", 600_000_000_000, solve="first_k_dense_replace")
+
+    assert chosen(report).fields == {"first_k_dense_replace": 10}
+
+
+@pytest.mark.parametrize("name", ["hidden_size", "d_model"])
+def test_a_width_that_is_solved_as_a_field_is_the_width(name: str) -> None:
+    report = paramcalc.design("llama3-8b", 1_000_000_000, solve=name)
+    found = chosen(report)
+
+    assert found.at == {"width": 608, name: 608}
+    assert found.aspect_ratio == 608 / 32
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (dict(base="llama3-8b", budget=3 * 10**9, solve="vocab_size"), "no model is smaller"),
+        (dict(base=None, budget=10), "no model is smaller"),
+        (dict(base=None, budget=70 * 10**9, gpu="rtx-4090"), "the device holds no larger model"),
+        (dict(base=None, budget=10**9, gpu="rtx-4090"), None),
+        (dict(base="llama3-8b", budget=9 * 10**9, solve="d_ff"), None),
+    ],
+)
+def test_a_budget_out_of_reach_is_told(asked: dict[str, Any], reason: str | None) -> None:
+    report = paramcalc.design(**asked)
+
+    assert list(report.warnings) == ([f"the budget is out of reach: {reason}"] if reason else [])
+
+
+def test_a_field_that_changes_nothing_is_not_solved() -> None:
+    [row] = paramcalc.design("mixtral-8x7b", 20 * 10**9, solve="num_experts_per_tok").rows
+
+    assert row.problem == "from 1 to 8 it is the same model"

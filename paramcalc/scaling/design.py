@@ -105,16 +105,19 @@ def figures(
     )
     depths: Sequence[int | None] = depth or [None]
     rows = [found_at(one, sought, bench=bench, aim=aim, values=values) for one in depths]
+    reasons = [row.pop("short", None) for row in rows]
     rows = [{**row, **closeness(row, aim)} for row in rows]
+    chosen = best(rows, aim)
+    missed = [] if chosen is None or not reasons[chosen] else [f"the budget is out of reach: {reasons[chosen]}"]
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
         "model": describe(base),
-        "warnings": bench.warnings(),
+        "warnings": [*bench.warnings(), *missed],
         "assumptions": asked.stated(base, follow),
         "goal": {"budget": aim.budget, "match": aim.match, "at_most_bytes": aim.at_most, "solve": solve or "width"},
         "rows": rows,
-        "best": best(rows, aim),
+        "best": chosen,
         "overlay": beside,
     }
 
@@ -145,6 +148,7 @@ class Sought(NamedTuple):
     step: int
     changes: Callable[[int], dict[str, Any]]
     place: Callable[[int], dict[str, Any]]
+    probes: Sequence[int] = ()  # numbers of steps that tell how the model goes with them
 
 
 def widths(bench: Bench, follow: Rules, multiple_of: int | None) -> Sought:
@@ -163,9 +167,16 @@ def widths(bench: Bench, follow: Rules, multiple_of: int | None) -> Sought:
 def one_field(values: Values, name: str, multiple_of: int, stated: Stated) -> Sought:
     """Values of one field; the width is the base's."""
     key = rule_field(values, name, stated)
-    width = {"width": values[WIDTH].value} if WIDTH in values else {}
-    step = multiple_of
-    return Sought(step, lambda count: {key: count * step}, lambda count: {**width, name: count * step})
+    width = values[WIDTH].value if WIDTH in values else 0
+    own, step = bool(width) and key == values[WIDTH].key, multiple_of
+    # Powers of two, and what heads may be.
+    probes = {1 << power for power in range(18)} | {n for n in range(1, width + 1) if width % n == 0}
+
+    def place(count: int) -> dict[str, Any]:
+        size = count * step
+        return ({"width": size if own else width} if width else {}) | {name: size}
+
+    return Sought(step, lambda count: {key: count * step}, place, probes=sorted(probes))
 
 
 def found_at(depth: int | None, sought: Sought, *, bench: Bench, aim: Goal, values: Values) -> Figures:
@@ -179,8 +190,12 @@ def found_at(depth: int | None, sought: Sought, *, bench: Bench, aim: Goal, valu
     def changes(count: int) -> dict[str, Any]:
         return reshaped(sought.changes(count), deep, depth)
 
-    count, row = Search(bench, aim, changes, step=sought.step).closest()
-    return {"at": at | sought.place(count), **row}
+    search = Search(bench, aim, changes, step=sought.step, probes=sought.probes)
+    try:
+        count, row = search.closest()
+    except ImpossibleError as error:
+        return {"at": at, "valid": False, "problem": error.message, "fields": {}}
+    return {"at": at | sought.place(count), **row, "short": search.short(count)}
 
 
 def as_yaml(base: Model, answer: Figures) -> str:

@@ -1,14 +1,15 @@
 """The search for the model that comes closest to a goal: bisection over exact figures, no approximation formulas.
 
-A model never has fewer parameters, operations or bytes when it grows, but rounding of heads and feed-forward widths can
-make a step uneven, so the neighbours of the place found are asked too. What cannot be stands for the next that can.
+A wider model never has fewer parameters, operations or bytes, and of a field it is found out which way it goes. But
+rounding of heads and feed-forward widths can make a step uneven, so the neighbours of the place found are asked too.
+What cannot be stands for the next that can.
 Formats in blocks hold rows of whole blocks in far fewer bytes than others: such sizes are a search of their own.
 Below a limit of bytes, of weights or of a device, the closest is the largest model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from math import gcd
 from typing import Any, Literal, NamedTuple, get_args
@@ -19,12 +20,14 @@ from paramcalc.footprint.assumptions import chosen
 from paramcalc.footprint.gguf.types import LONGEST_BLOCK, SHORT_BLOCK
 from paramcalc.model import Model
 from paramcalc.scaling.point import Bench, Question
+from paramcalc.scaling.rules import ImpossibleError
 
 Match = Literal["total", "non-embedding", "active", "flops", "weight-bytes"]
 Changes = Callable[[int], dict[str, Any]]
 MOST = 10**7  # steps of a width, or values of a field, that are tried at most
 BEYOND = "even the smallest model is beyond"
 NEIGHBOURS = 2
+SETTLED = 3  # probes with the same figure, after which more changes nothing
 REACH = 64  # steps in which the next model that can be is looked for
 
 
@@ -82,8 +85,10 @@ def goal(budget: int | None, match: str, asked: Question, share: str | float = 1
 class Search:
     """Models that differ from a base in one size, asked as few times as bisection needs."""
 
-    def __init__(self, bench: Bench, aim: Goal, changes: Changes, *, step: int = 1) -> None:
-        self.bench, self.aim, self.changes = bench, aim, changes
+    def __init__(self, bench: Bench, aim: Goal, changes: Changes, *, step: int = 1, probes: Sequence[int] = ()) -> None:
+        self.bench, self.aim, self.changes, self.probes = bench, aim, changes, probes
+        self.falling = False  # whether more of it makes a smaller model
+        self.most = MOST
         blocks = () if bench.size is not None else (SHORT_BLOCK, LONGEST_BLOCK)
         self.strides = sorted({1, *(block // gcd(step, block) for block in blocks)})
         self.models: dict[int, Model] = {}
@@ -103,6 +108,7 @@ class Search:
 
     def closest(self) -> tuple[int, Figures]:
         """The number of steps whose model comes closest, and its figures; an invalid point where none may be chosen."""
+        self.look_around()
         near = 0
         for stride in self.strides:
             near = self.approach(stride, near // stride) * stride
@@ -113,6 +119,33 @@ class Search:
             return 1, {"valid": False, "problem": problem, "fields": {}}
         best = max(found, key=self.merit)
         return best, self.point(best)
+
+    def look_around(self) -> None:
+        """Ask for the models of all probes, which tell whether more makes a model larger, and from where on nothing."""
+        sizes = [(count, self.aim.measure(row)) for count in self.probes if (row := self.point(count))["valid"]]
+        if len(sizes) < 2:
+            return
+        (first, *_), (*_, last) = sizes, sizes
+        self.falling = last[1] < first[1]
+        same = [count for count, size in sizes if size == last[1]]
+        if len(same) == len(sizes):
+            raise ImpossibleError(f"from {first[0]:,} to {last[0]:,} it is the same model", "solve another field")
+        if len(same) >= SETTLED:
+            self.most = same[0]
+
+    def short(self, best: int) -> str | None:
+        """Why the closest model is not closer, where the budget lies beyond all models there are; else None."""
+        row = self.point(best)
+        far = self.aim.beyond(row) if row["valid"] and not self.aim.capped else 0
+        if not far:
+            return None
+        valid = {count: self.aim.beyond(other) for count, other in self.known.items() if other["valid"]}
+        across = [count for count, other in valid.items() if (other > 0) is (far < 0)]
+        if far > 0:
+            return None if across else "no model is smaller"
+        if any(map(self.fits, across)):
+            return None
+        return "no model is larger" if all(map(self.fits, valid)) else "the device holds no larger model"
 
     def merit(self, count: int) -> int:
         """Larger is better."""
@@ -130,9 +163,9 @@ class Search:
 
         def below(count: int) -> bool:
             first = next(valid(count, count + REACH), None)
-            return first is None or self.inside(first * stride)
+            return first is None or self.inside(first * stride) is not self.falling
 
-        turn = turning(below, near)
+        turn = turning(below, near, self.most // stride)
         for beside in (valid(turn, turn + REACH), valid(turn - 1, turn - REACH)):
             for _ in islice(beside, NEIGHBOURS + 1):
                 pass
@@ -159,7 +192,7 @@ class Search:
         return self.fitting[count]
 
 
-def turning(inside: Callable[[int], bool], near: int = 0) -> int:
+def turning(inside: Callable[[int], bool], near: int = 0, most: int = MOST) -> int:
     """The largest count that is inside, 0 where not even 1 is; larger ones are taken to be outside too.
 
     It is looked for in steps that double, away from `near`, and then between the last two.
@@ -169,7 +202,7 @@ def turning(inside: Callable[[int], bool], near: int = 0) -> int:
         while low > 0 and not inside(low):
             low, high, step = max(0, low - step), low, 2 * step
     else:
-        while high <= MOST and inside(high):
+        while high <= most and inside(high):
             low, high, step = high, high + step, 2 * step
     while high - low > 1:
         middle = (low + high) // 2
