@@ -678,3 +678,27 @@ def test_a_design_is_saved_as_yaml_alone(run: Run, tmp_path: Path) -> None:
 def test_a_budget_in_words_is_for_the_command_line() -> None:
     with pytest.raises(paramcalc.ParamcalcError, match=r"a budget is a whole number of what is matched, not '1\.1B'"):
         paramcalc.design(budget="1.1B")  # type: ignore[arg-type]  # what a hurried user writes
+
+
+@pytest.mark.parametrize(
+    ("grid", "problem"),
+    [
+        ({"depth": 8}, "depth: no values to sweep"),
+        ({"width": "64"}, "width: no values to sweep"),
+        ({"depth": [2], "n_layers": [3]}, "n_layers is the same axis as depth"),
+        ({"width": [512], "hidden_size": [64]}, "hidden_size is the same axis as width"),
+        ({"d_ff": [64], "intermediate_size": [96]}, "intermediate_size is the same axis as d_ff"),
+        ({"dtype": ["float32"]}, "dtype is the same at all points"),
+    ],
+)
+def test_grids_that_say_nothing_or_two_things_are_refused(grid: Any, problem: str) -> None:
+    with pytest.raises(paramcalc.ParamcalcError, match=f"^{problem}"):
+        paramcalc.scale("llama3-8b", grid)
+
+
+def test_a_quantised_base_has_no_dtype_of_its_own() -> None:
+    """The fp8 file of DeepSeek-V3, whose bytes are 627 GiB; in bfloat16 they are twice as many."""
+    stored, plain = (paramcalc.scale("deepseek-v3", {"depth": [61]}, dtype=dtype) for dtype in (None, "bfloat16"))
+    assert (stored.assumptions.dtype, plain.assumptions.dtype) == (None, "bfloat16")
+    assert stored.rows[0].weights is not None
+    assert stored.rows[0].weights.bytes == 673_150_611_808

@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
 TokensOpt = Annotated[
     str | None,
     typer.Option(
-        "--training-tokens", metavar="N", help="Tokens trained on, like 2T; 20 for each parameter if not given."
+        "--training-tokens", metavar="N", help="Tokens trained on, like 2T; 20 for each active parameter if not given."
     ),
 ]
 

@@ -113,11 +113,12 @@ def _place(row: Point) -> str:
 def _notes(report: ScaleReport | DesignReport) -> list[str]:
     assumed = report.assumptions
     trained = (
-        "20 tokens per parameter"
+        "20 tokens per active parameter"
         if assumed.training_tokens is None
         else f"{human_count(assumed.training_tokens)} tokens"
     )
-    words = [f"context  {number_of(assumed.context, 'token')}  weights {assumed.dtype}  trained on {trained}"]
+    stored = assumed.dtype or "as in the checkpoint"
+    words = [f"context  {number_of(assumed.context, 'token')}  weights {stored}  trained on {trained}"]
     if any(row.latency and row.latency.step_ns for row in report.rows):
         who = "one sequence" if assumed.batch == 1 else f"each of {exact(assumed.batch)} sequences"
         words.append(f"step     one token for {who} on {assumed.gpu}: an estimate")

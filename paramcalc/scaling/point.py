@@ -44,7 +44,7 @@ class Question(Frozen):
         return {
             "context": self.assumed.context,
             "batch": self.assumed.batch,
-            "dtype": self.assumed.dtype or base.dtype,
+            "dtype": self.assumed.dtype or (base.dtype if base.quantization is None else None),
             "rules": follow.values(),
             "training_tokens": self.training_tokens,
             "gpu": self.device.name if self.device else None,

@@ -120,7 +120,7 @@ class SweepAssumptions(Report):
 
     context: int
     batch: int
-    dtype: str
+    dtype: str | None = Field(description="of all weights; null: in the formats of the quantised checkpoint")
     rules: RuleInfo
     training_tokens: int | None = Field(description="20 for each parameter that a token uses where null")
     gpu: str | None

@@ -90,6 +90,8 @@ def field(values: Values, name: str, stated: Stated) -> str:
 
     Raises ParamcalcError with the nearest names where the family has no such field.
     """
+    if name in ("dtype", "torch_dtype"):
+        raise ParamcalcError(f"{name} is the same at all points", "--dtype float32 is for all of them")
     if name in values:
         return values[name].key
     if (key := meant(values, name)) is not None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from paramcalc.config_fields import DEPTHS
+from paramcalc.config_roles import WIDTH as WIDTH_FIELD
 from paramcalc.count import Figures, describe
 from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import assume
@@ -120,7 +123,7 @@ def uncollected() -> Iterator[None]:
 def checked(grid: Grid) -> int:
     """How many points it has. Raises ParamcalcError for an empty axis, too many points, no axis at all."""
     for name, values in grid.items():
-        if isinstance(values, str) or not values:
+        if not _listed(values):
             raise ParamcalcError(f"{name}: no values to sweep", "give a list, like depth=12,24 or depth=12:48:12")
         if name in (DEPTH, WIDTH) and not all(type(value) is int and value > 0 for value in values):
             raise ParamcalcError(f"{name} is a whole number from 1 on: {', '.join(map(str, values))}", "like 12,24,48")
@@ -131,30 +134,53 @@ def checked(grid: Grid) -> int:
     return many
 
 
+def _listed(values: Any) -> bool:
+    """Whether it is a list that has something in it, or the like."""
+    return isinstance(values, Sequence) and not isinstance(values, str) and len(values) > 0
+
+
 def points(bench: Bench, grid: Grid, follow: Rules) -> Iterator[Figures]:
     """Every point, the last axis running fastest. What a field says holds, whatever follows a width or a depth."""
-    base = bench.values
+    base, keys = bench.values, keys_of(bench, grid)
 
-    def wider(size: int) -> Mapping[str, Any]:
-        return bench.checked(widened(base, size, follow), WIDTH)
+    @cache
+    def wider(size: int) -> Mapping[str, Any] | ImpossibleError:
+        return _attempt(lambda: bench.checked(widened(base, size, follow), WIDTH))
 
-    def deeper(size: int) -> Mapping[str, Any]:
-        return bench.checked(deepened(base, size), DEPTH)
+    @cache
+    def deeper(size: int) -> Mapping[str, Any] | ImpossibleError:
+        return _attempt(lambda: bench.checked(deepened(base, size), DEPTH))
 
-    # Depths first: what is made for one width is made again when more fields turn out to differ (`Shelf.vary`).
-    deep = {size: _attempt(deeper, size) for size in grid.get(DEPTH, ())}
-    wide = {size: _attempt(wider, size) for size in grid.get(WIDTH, ())}
-    stated = bench.base.variants.stated()
-    keys = {name: field(base, name, stated) for name in grid if name not in (DEPTH, WIDTH)}
     for values in product(*grid.values()):
         at = dict(zip(grid, values, strict=True))
-        found = wide[at[WIDTH]] if wide else {}, deep[at[DEPTH]] if deep else {}, at.get(DEPTH)
+        # The depth first: what is made for one width is made again when more fields turn out to differ (`Shelf.vary`).
+        deep = deeper(at[DEPTH]) if DEPTH in at else {}
+        found = wider(at[WIDTH]) if WIDTH in at else {}, deep, at.get(DEPTH)
         problem = next((one for one in found[:2] if isinstance(one, ImpossibleError)), None)
         shape = problem or _attempt(reshaped, *found)
         if isinstance(shape, ImpossibleError):
             yield {"at": at, "valid": False, "problem": shape.message, "fields": {}}
         else:
             yield {"at": at, **bench.point({**shape, **{key: at[name] for name, key in keys.items()}})}
+
+
+def keys_of(bench: Bench, grid: Grid) -> dict[str, str]:
+    """The key of each field on the grid. Raises ParamcalcError where two axes are the same one."""
+    values, stated = bench.values, bench.base.variants.stated()
+    axes = {
+        WIDTH: {values[WIDTH_FIELD].key} if WIDTH in grid and WIDTH_FIELD in values else set(),
+        DEPTH: {values[name].key for name in DEPTHS if name in values} if DEPTH in grid else set(),
+    }
+    keys: dict[str, str] = {}
+    for name in grid:
+        if name in (DEPTH, WIDTH):
+            continue
+        key = field(values, name, stated)
+        same = next((axis for axis, taken in axes.items() if key in taken), None)
+        if same is not None:
+            raise ParamcalcError(f"{name} is the same axis as {same}", "sweep one of the two")
+        axes[name], keys[name] = {key}, key
+    return keys
 
 
 def _attempt(change: Callable[..., Mapping[str, Any]], *given: Any) -> Mapping[str, Any] | ImpossibleError:
