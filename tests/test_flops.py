@@ -400,3 +400,16 @@ def test_terms_and_categories_add_up() -> None:
 
 def test_a_setting_is_plain_data() -> None:
     assert Setting(tokens=2, context=3, source=3).past == 1
+
+
+def test_an_encoder_that_always_reads_as_much_does_so_here_too() -> None:
+    """Whisper's is of 1,500 positions: cross attention of one token scores and mixes 20 heads of 64 with each of them,
+    in 32 layers; the cache says the same."""
+    model = paramcalc.load("whisper-large-v3")
+    first, longer = (paramcalc.flops(model, tokens=1, context=448, source=source) for source in (None, 1501))
+
+    assert first.assumptions.source == 1500
+    assert longer.forward.total - first.forward.total == 2 * 2 * 20 * 64 * 32
+    step = paramcalc.scale(model, {"vocab_size": [51_866]}, context=448).rows[0].flops
+    assert step is not None
+    assert step.forward_per_token == first.forward.total

@@ -39,9 +39,9 @@ def flops(
     """What a model computes for `tokens` new tokens in each of `batch` sequences, forward and backward.
 
     `context`: all tokens of a sequence, the new ones and those whose keys and values are cached; `source`: tokens an
-    encoder reads. Attention counts the whole square unless `causal`. Windows limit it, unless `counting` is
-    "reference", which counts what transformers' eager code multiplies. Raises ParamcalcError for what is not
-    understood.
+    encoder reads, as many as it always does (Whisper), or as the context. Attention counts the whole square unless
+    `causal`. Windows limit it, unless `counting` is "reference", which counts what transformers' eager code multiplies.
+    Raises ParamcalcError for what is not understood.
     """
     from paramcalc.compute.report import FlopsReport
 
@@ -119,7 +119,9 @@ def text_part(tree: Component) -> Component:
 
 def fitted(tree: Component, asked: Setting) -> Setting:
     """The setting for this model: without a decoder, the encoder reads the tokens themselves, and has no past."""
-    roles = {"decoder" if stack.causal else stack.role for stack in text_part(tree).stacks()}
+    text = text_part(tree)
+    asked = asked.but(source=asked.source or next(always_read(text), asked.context))
+    roles = {"decoder" if stack.causal else stack.role for stack in text.stacks()}
     if "decoder" in roles or "encoder" not in roles:
         return asked
     if asked.past:
@@ -127,6 +129,14 @@ def fitted(tree: Component, asked: Setting) -> Setting:
             "an encoder keeps no past: it reads all of the context at once", "leave out the context, or the tokens"
         )
     return asked.but(alone=True)
+
+
+def always_read(part: Component) -> Iterator[int]:
+    """How many entries of an encoder's output are attended to, where they are always as many (Whisper)."""
+    if entries := getattr(part, "source_tokens", None):
+        yield int(entries)
+    for child in part.distinct():
+        yield from always_read(child.component)
 
 
 def status(model: Model) -> str:

@@ -21,7 +21,7 @@ class Setting(Frozen):
 
     tokens: int
     context: int
-    source: int  # tokens that an encoder reads
+    source: int = 0  # tokens that an encoder reads; 0: as many as it always does, or as the context
     alone: bool = False  # there is no decoder: what the encoder reads are the tokens themselves
     batch: int = 1
     causal: bool = False
@@ -43,7 +43,8 @@ class Setting(Frozen):
 
     def each(self, work: Work) -> int:
         """How often it is done for one sequence. The encoder and what is made of it ran before, if there is a past."""
-        n, source = self.tokens, 0 if self.past else self.source
+        n, whole = self.tokens, self.source or self.context
+        source = 0 if self.past else whole
         read = n if self.alone else source
         match work.per:
             case "token":
@@ -51,7 +52,7 @@ class Setting(Frozen):
             case "pair":
                 return self.pairs(work)
             case "cross":
-                return n * self.source
+                return n * whole
             case "source":
                 return source
             case "read":
@@ -142,7 +143,7 @@ def setting(
     causal: bool = False,
     counting: str = "needed",
 ) -> Setting:
-    """Check what is asked for: `context` is `tokens` unless there is a past, and an encoder reads as many as `context`.
+    """Check what is asked for: `context` is `tokens` unless there is a past.
 
     Raises ParamcalcError for sizes that are not whole numbers from 1 on, for fewer tokens of context than new ones, and
     for unknown words.
@@ -161,7 +162,7 @@ def setting(
     return Setting(
         tokens=tokens,
         context=whole,
-        source=source or whole,
+        source=source or 0,
         batch=batch,
         causal=causal,
         counting=chosen(counting, get_args(Counting), "counting"),  # type: ignore[arg-type]  # it is one of them

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from operator import add
 from typing import Any, NamedTuple
 
-from paramcalc.compute.flops import operations, text_part
+from paramcalc.compute.flops import always_read, operations, text_part
 from paramcalc.compute.setting import setting
 from paramcalc.containers import Run, Stack
 from paramcalc.footprint import cache
@@ -105,8 +105,9 @@ class Adder:
 
     def __init__(self, base: Model, assumed: Assumptions) -> None:
         self.base, self.assumed = base, assumed
-        self.decoding = setting(tokens=1, context=assumed.context)
-        self.whole = setting(tokens=assumed.context, causal=True)
+        source = assumed.source or next(always_read(text_part(base.tree)), None)
+        self.decoding = setting(tokens=1, context=assumed.context, source=source)
+        self.whole = setting(tokens=assumed.context, causal=True, source=source)
         self.encoding = setting(tokens=assumed.context, source=assumed.context)
         # Of models that generate, and not; with each unit, so that nothing else can have the identity of its parts.
         self.known: Mapping[bool, dict[Hashable, tuple[Amounts, Unit]]] = {True: {}, False: {}}
