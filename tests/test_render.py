@@ -10,7 +10,7 @@ import paramcalc
 from paramcalc.outline import outline
 from paramcalc.render.count import count_table, models_table
 from paramcalc.render.pattern import pattern
-from paramcalc.render.table import draw
+from paramcalc.render.table import Column, draw, fitted, typed
 from paramcalc.report import CountReport
 
 MOE = {
@@ -147,3 +147,9 @@ def test_notes_wrap_before_they_are_left_out() -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
     tied = draw(count_table(paramcalc.count(paramcalc.load("gemma2-2b")), width=80), width=80, color=False)
     assert "lm_head is embed_tokens, counted once" in tied
+
+
+def test_a_long_table_looks_like_a_short_one() -> None:
+    columns = [Column("", ["a", "bb"]), Column("total", ["1,000", "2"], right=True), Column("note", ["x", "longer"])]
+
+    assert draw(typed(columns), width=60, color=False) == draw(fitted(columns, 60), width=60, color=False)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WIDE = 400  # columns of a pipe or a file, where nothing needs to be left out
 GAP = 3  # columns between two columns
+MANY = 1000  # rows from which on a table is typed line by line
 NARROWEST = 18  # of a column of notes, before it is left out
 BAR, LEAST_BAR = 24, 8  # cells of a full bar where there is room, and the fewest that tell anything
 
@@ -123,8 +124,27 @@ def with_rest(columns: list[Column], room: int) -> RenderableType:
     from rich.text import Text
 
     shown = with_room(columns, room)
+    table = typed(shown) if len(shown[0].cells) > MANY else fitted(shown, room)
     names = dict.fromkeys(column.name for column in columns if column not in shown and column.name)
-    return Group(fitted(shown, room), Text(""), Text(no_room(names))) if names else fitted(shown, room)
+    return Group(table, Text(""), Text(no_room(names))) if names else table
+
+
+def typed(columns: list[Column]) -> RenderableType:
+    """The same table as `fitted` makes of columns without notes and totals, line by line: rich lays out a thousand rows
+    in a second."""
+    from rich.console import Group
+    from rich.text import Text
+
+    widths = [max(map(len, [column.name, *column.cells])) for column in columns]
+    sides = [str.rjust if column.right else str.ljust for column in columns]
+
+    def line(cells: Iterable[str]) -> str:
+        return (" " * GAP).join(side(cell, width) for side, cell, width in zip(sides, cells, widths, strict=True))
+
+    rows = zip(*(column.cells for column in columns), strict=True)
+    rule = "─" * (sum(widths) + GAP * (len(widths) - 1))
+    body = Text("\n".join(map(line, rows)), no_wrap=True, overflow="ignore")
+    return Group(Text(line(column.name for column in columns), style="bold"), Text(rule), body)
 
 
 def no_room(names: Iterable[str]) -> str:
