@@ -242,7 +242,11 @@ def _present(values: Values, names: Sequence[str]) -> list[str]:
 def whole(name: str, size: int, *, width: int, base: int) -> int:
     """A number in proportion to the width. Raises ImpossibleError where it is no whole number."""
     if size * width % base:
-        raise ImpossibleError(f"width {width} does not give whole {name}: {size} x {width} / {base}", _step(size, base))
+        why, step = f"{size} x {width} / {base}", base // gcd(size, base)
+        raise ImpossibleError(
+            f"width {width} does not give whole {name}: {why}; multiples of {step} do",
+            "--rule says what follows",
+        )
     return size * width // base
 
 
@@ -258,10 +262,6 @@ def width_step(values: Values, follow: Rules) -> int:
 
 def _listed(value: Any) -> list[int]:
     return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def _step(size: int, base: int) -> str:
-    return f"widths are multiples of {base // gcd(size, base)}"
 
 
 def kv_heads(size: int, *, width: int, base: int, heads: int | None) -> int:
