@@ -413,3 +413,10 @@ def test_an_encoder_that_always_reads_as_much_does_so_here_too() -> None:
     step = paramcalc.scale(model, {"vocab_size": [51_866]}, context=448).rows[0].flops
     assert step is not None
     assert step.forward_per_token == first.forward.total
+
+
+def test_more_tokens_than_positions_are_told() -> None:
+    notes = paramcalc.flops(paramcalc.load("gpt2"), tokens=1, context=2048).notes
+
+    assert "a context of 2,048 tokens is beyond the config's n_positions of 1,024" in notes
+    assert not any("beyond" in note for note in paramcalc.flops(paramcalc.load("gpt2"), tokens=1024).notes)

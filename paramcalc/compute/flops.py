@@ -14,6 +14,7 @@ from paramcalc.compute.rules import rules
 from paramcalc.compute.setting import Setting, setting
 from paramcalc.count import Figures, describe
 from paramcalc.errors import ParamcalcError
+from paramcalc.footprint.positions import beyond
 from paramcalc.model import Model
 from paramcalc.spec import CATEGORIES, Component
 from paramcalc.version import SCHEMA_VERSION, __version__
@@ -64,7 +65,7 @@ def figures(model: Model, asked: Setting) -> Figures:
         "model": describe(model),
         "status": status(model),
         "warnings": list(model.warnings),
-        "notes": list(notes(model.tree, asked)),
+        "notes": [*beyond(model, asked.context), *notes(model.tree, asked)],
         "assumptions": {name: value for name, value in asked.values().items() if name != "alone"},
         "forward": forward,
         "per_token": {name: value // tokens for name, value in forward.items()},

@@ -45,7 +45,7 @@ def figures(model: Model, assumed: Assumptions) -> Figures:
         "version": __version__,
         "model": describe(model) | ({"status": "approximate"} if doubts else {}),
         "warnings": [*model.warnings, *plan.warnings, *doubts],
-        "notes": [*cache.notes(model, assumed), *positions.beyond(model, assumed)],
+        "notes": [*cache.notes(model, assumed), *positions.beyond(model, assumed.context)],
         "assumptions": assumed.values(),
         **parts,
         "total": {"bytes": sum(part["bytes"] for part in parts.values())},

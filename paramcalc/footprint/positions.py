@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.model import Model
 
 # The keys that vLLM looks at (ModelConfig, _get_and_verify_max_len), which name one thing in many families.
@@ -41,12 +40,12 @@ def positions(model: Model) -> Positions | None:
     return None
 
 
-def beyond(model: Model, assumed: Assumptions) -> list[str]:
+def beyond(model: Model, context: int) -> list[str]:
     """That more tokens are asked for than the config states."""
     stated = positions(model)
-    if stated is None or assumed.context <= stated.tokens:
+    if stated is None or context <= stated.tokens:
         return []
-    return [f"a context of {assumed.context:,} tokens is beyond the config's {stated.key} of {stated.tokens:,}"]
+    return [f"a context of {context:,} tokens is beyond the config's {stated.key} of {stated.tokens:,}"]
 
 
 def _is_number(value: Any) -> bool:
