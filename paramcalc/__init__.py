@@ -13,7 +13,8 @@ from paramcalc.version import __version__
 
 if TYPE_CHECKING:
     from paramcalc.compute.flops import flops
-    from paramcalc.compute.report import FlopsReport
+    from paramcalc.compute.report import FlopsReport, TraceReport
+    from paramcalc.compute.trace import trace
     from paramcalc.footprint.fit import fit
     from paramcalc.footprint.fit_report import FitReport
     from paramcalc.footprint.memory import memory
@@ -35,6 +36,7 @@ __all__ = [
     "Model",
     "ParamcalcError",
     "ScaleReport",
+    "TraceReport",
     "__version__",
     "compare",
     "count",
@@ -44,6 +46,7 @@ __all__ = [
     "load",
     "memory",
     "scale",
+    "trace",
 ]
 
 # Loaded when asked for: a report's schema costs more to load than a count, and a JSON answer does without it.
@@ -59,7 +62,9 @@ _LAZY = {
     "ScaleReport": "paramcalc.scaling.report",
     "design": "paramcalc.scaling.design",
     "flops": "paramcalc.compute.flops",
+    "TraceReport": "paramcalc.compute.report",
     "memory": "paramcalc.footprint.memory",
+    "trace": "paramcalc.compute.trace",
     "scale": "paramcalc.scaling.sweep",
 }
 

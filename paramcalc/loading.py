@@ -26,7 +26,7 @@ def load(
     as_family: str | None = None,
     text_only: bool = False,
 ) -> Model:
-    """Load a model from a path, a preset name or a mapping (a parsed config).
+    """Load a model from a path, a preset name, a mapping (a parsed config) or a config of transformers.
 
     `overrides` replaces config fields, under their canonical or the family's own names, nested ones with dots.
     `strict` raises StrictError where the model would be approximate. `as_family` counts an unknown model_type as if it

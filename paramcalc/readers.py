@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from paramcalc import presets
 from paramcalc.errors import SourceError, nearest
@@ -44,14 +44,26 @@ class Document(NamedTuple):
     beside: Mapping[str, Any] = {}  # the files about quantisation that are beside it, by name
 
 
-Source = str | os.PathLike[str] | Mapping[str, Any]
+class Described(Protocol):
+    """What says of itself what its fields are, like a config of transformers."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields."""
+        ...
+
+
+Source = str | os.PathLike[str] | Mapping[str, Any] | Described
 
 
 def read(source: Source) -> Document:
     """Read a model's fields from a path, a directory holding a config.json, a preset name, `-`, or a mapping.
 
+    An object with a `to_dict` that gives a mapping, like a config of transformers, is as good as that.
+
     Raises SourceError for whatever cannot be read or is not a model's config.
     """
+    if not isinstance(source, type) and callable(described := getattr(source, "to_dict", None)):
+        source = described()
     if isinstance(source, Mapping):
         name = source.get("_name_or_path") or source.get("name") or source.get("model_type")
         return _checked(dict(source), str(name or "config"), "the given mapping")

@@ -12,8 +12,6 @@ import pytest
 
 import paramcalc
 from paramcalc.compute.report import TraceBlock, TraceReport
-from paramcalc.compute.setting import setting
-from paramcalc.compute.trace import trace
 from paramcalc.presets import names
 from tests.conftest import Run
 from tests.test_goldens import GOLDENS, read
@@ -33,7 +31,7 @@ EXAMPLE = {
 
 
 def traced(source: Any, **asked: int) -> TraceReport:
-    return trace(paramcalc.load(source), setting(**asked))
+    return paramcalc.trace(paramcalc.load(source), **asked)
 
 
 def layers(report: TraceReport) -> list[TraceBlock]:
@@ -120,7 +118,7 @@ def test_layers_keep_as_often_as_they_do_so_apart(family: str) -> None:
     """Weights that run again, passes that overwrite each other, encoders' layers that see one token after the other."""
     config = json.loads((GOLDENS / family / "default.json").read_text())["config"]
     model = paramcalc.load(config)
-    report = trace(model, setting(tokens=64, batch=2))
+    report = paramcalc.trace(model, tokens=64, batch=2)
     kept = paramcalc.memory(model, context=64, batch=2)
 
     told = sum(block.caches * step.kept_bytes for block in report.blocks for step in block.steps)
@@ -169,7 +167,7 @@ def test_the_norm_of_bert_follows_the_sum_and_that_of_olmo2_comes_before_it() ->
 def test_rows_add_up_to_the_model(model: str) -> None:
     """Layers times their kind: all parameters of the language model, and all work; what comes in goes out."""
     loaded = paramcalc.load(model)
-    report = trace(loaded, setting(tokens=7))
+    report = paramcalc.trace(loaded, tokens=7)
 
     def total(what: str) -> int:
         many = {"parameters": "layers", "flops": "passes"}[what]
@@ -200,7 +198,7 @@ def test_the_command_in_every_format(run: Run) -> None:
 def test_every_family_can_be_walked_through(path: Path) -> None:
     """The steps of all layers, as often as a token passes through them, take what the model takes."""
     model = paramcalc.load(read(path)["config"])
-    report = trace(model, setting(tokens=6, batch=2))
+    report = paramcalc.trace(model, tokens=6, batch=2)
 
     taken = sum((block.passes or 1) * sum(step.flops for step in block.steps) for block in report.blocks)
     assert taken == paramcalc.flops(model, tokens=6, batch=2).forward.total
@@ -213,3 +211,8 @@ def test_the_norm_of_a_latent_is_not_of_the_rotary_key_beside_it() -> None:
     assert shapes["attn.kv_a_proj"][-1] == 576
     assert shapes["attn.kv_a_norm"][-1] == 512
     assert shapes["attn.q_a_norm"][-1] == 1536
+
+
+def test_only_models_are_traced() -> None:
+    with pytest.raises(paramcalc.ParamcalcError, match="trace wants a Model, not a str"):
+        paramcalc.trace("llama3-8b", tokens=5)  # type: ignore[arg-type]

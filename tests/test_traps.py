@@ -426,3 +426,13 @@ def test_an_activation_with_parameters_in_a_key_that_says_two_things_is_a_doubt(
     assert paramcalc.load({"model_type": "t5", "feed_forward_proj": "gated-prelu"}).status == "approximate"
     assert paramcalc.load({"model_type": "t5", "feed_forward_proj": "prelu"}).status == "approximate"
     assert paramcalc.load({"model_type": "t5", "feed_forward_proj": "gated-gelu"}).status == "exact"
+
+
+def test_a_config_object_says_what_its_fields_are() -> None:
+    class Config:
+        def to_dict(self) -> dict[str, Any]:
+            return LLAMA
+
+    assert paramcalc.load(Config()).tree == paramcalc.load(LLAMA).tree
+    with pytest.raises(ParamcalcError, match="a type is not a model"):
+        paramcalc.load(Config)  # type: ignore[arg-type]

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.compute.flops import fitted, text_part
-from paramcalc.compute.setting import Setting
+from paramcalc.compute.setting import Setting, setting
 from paramcalc.containers import ROLES, Block, Mtp, Stack
 from paramcalc.count import Figures, describe
+from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import assume
 from paramcalc.footprint.cache_dtypes import Entries
 from paramcalc.kept import Kept
@@ -68,10 +69,25 @@ class Place(NamedTuple):
         return found
 
 
-def trace(model: Model, asked: Setting) -> TraceReport:
-    """The steps of a model, validated."""
+def trace(
+    model: Model,
+    *,
+    tokens: int,
+    batch: int = 1,
+    context: int | None = None,
+    causal: bool = False,
+    source: int | None = None,
+    counting: str = "needed",
+) -> TraceReport:
+    """One layer of each kind, step by step in data-flow order: shapes, parameters, FLOPs and bytes kept.
+
+    The arguments are those of `flops`. Raises ParamcalcError for what is not understood.
+    """
     from paramcalc.compute.report import TraceReport
 
+    if not isinstance(model, Model):
+        raise ParamcalcError(f"trace wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
+    asked = setting(tokens=tokens, batch=batch, context=context, causal=causal, source=source, counting=counting)
     return TraceReport.model_validate(figures(model, asked))
 
 
