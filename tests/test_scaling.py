@@ -702,3 +702,12 @@ def test_a_quantised_base_has_no_dtype_of_its_own() -> None:
     assert (stored.assumptions.dtype, plain.assumptions.dtype) == (None, "bfloat16")
     assert stored.rows[0].weights is not None
     assert stored.rows[0].weights.bytes == 673_150_611_808
+
+
+def test_a_device_that_is_only_a_size_has_no_time() -> None:
+    report = paramcalc.scale("llama3-8b", {"depth": [32]}, gpu="24GiB")
+
+    assert report.warnings == ("24GiB: its bandwidth is not known, so the time of a step is not estimated",)
+    assert report.rows[0].latency is not None
+    assert report.rows[0].latency.step_ns is None
+    assert paramcalc.scale("llama3-8b", {"depth": [32]}, gpu="h100").warnings == ()

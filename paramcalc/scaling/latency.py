@@ -37,11 +37,17 @@ def assumed(device: Device) -> dict[str, Any]:
     }
 
 
+def untimed(device: Device | None) -> list[str]:
+    """That a step's time is asked for and not estimated, of a device that is only a size."""
+    if device is None or device.bandwidth_gb_s is not None:
+        return []
+    return [f"{device.name}: its bandwidth is not known, so the time of a step is not estimated"]
+
+
 def latency(device: Device, *, moved: int, flops: int, layers: int) -> dict[str, Any]:
     """Nanoseconds for one step: bytes moved, operations, layers in a row. None where a figure is not known."""
     memory = None if device.bandwidth_gb_s is None else moved // device.bandwidth_gb_s  # bytes / (GB/s) are ns
     compute = None if device.bf16_tflops is None else flops // (1000 * device.bf16_tflops)
-    known = [time for time in (memory, compute) if time is not None]
     launches = layers * LAUNCHES * LAUNCH_NS
     return {
         "device": device.name,
@@ -49,6 +55,6 @@ def latency(device: Device, *, moved: int, flops: int, layers: int) -> dict[str,
         "memory_ns": memory,
         "compute_ns": compute,
         "launch_ns": launches,
-        "step_ns": max(known) + launches if known else None,
+        "step_ns": None if memory is None else max(memory, compute or 0) + launches,
         "estimate": True,
     }

@@ -17,6 +17,7 @@ from paramcalc.errors import ParamcalcError
 from paramcalc.footprint.assumptions import assume
 from paramcalc.model import Model
 from paramcalc.scaling.ladders import references
+from paramcalc.scaling.latency import untimed
 from paramcalc.scaling.point import Bench, Question
 from paramcalc.scaling.rules import ImpossibleError, Rules, deepened, field, reshaped, rules, widened
 from paramcalc.version import SCHEMA_VERSION, __version__
@@ -99,7 +100,7 @@ def figures(
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
         "model": describe(base),
-        "warnings": bench.warnings(),
+        "warnings": [*bench.warnings(), *untimed(asked.device)],
         "assumptions": asked.stated(base, follow),
         "base": bench.figures(base),
         "axes": {name: list(values) for name, values in grid.items()},
