@@ -7,6 +7,7 @@ from paramcalc.config_reading import Reading
 from paramcalc.containers import Block, block
 from paramcalc.families.heads import unknown_head
 from paramcalc.families.registry import get
+from paramcalc.families.seeing import apart
 from paramcalc.families.sides import Form, spectrogram_encoder
 from paramcalc.families.vision import two_layers
 from paramcalc.leaves import Norm
@@ -38,7 +39,8 @@ def text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple[Compo
     defaults, said = dict(text.reading.defaults), c.section("text_config", text.reading)
     if completes or c.raw("text_config") is None:
         defaults |= {key: value for key, value in declared.defaults.items() if defaults.get(key) or not said.says(key)}
-    reading = text.reading._replace(defaults=defaults, fixed={**text.reading.fixed, "tie_word_embeddings": tied})
+    fixed = {**text.reading.fixed, "tie_word_embeddings": tied and not apart(c, said)}
+    reading = text.reading._replace(defaults=defaults, fixed=fixed)
     section = c.section("text_config", reading, family=stated)
     return text.recipe(section), section.hidden_size
 

@@ -97,13 +97,19 @@ def tied(c: Config, section: Config) -> bool:
     if c.ties == "section" or (c.ties == "first" and c.raw("tie_word_embeddings") is None):
         return bool(section.tie_word_embeddings)
     together = bool(c.tie_word_embeddings or (c.ties == "either" and section.tie_word_embeddings))
-    if together and c.head != "none" and older(c) and not getattr(section, "tie_word_embeddings", True):
-        c.doubts.append(
-            f"{c.family}: only text_config leaves the head untied; it is counted as a matrix of its own, as in "
-            "transformers 4, which wrote the file, and in its checkpoints; transformers 5 ties it until it loads one"
-        )
+    return together and not apart(c, section)
+
+
+def apart(c: Config, section: Config) -> bool:
+    """Whether a head that the class ties now was a matrix of its own when the file was written; then it is a doubt."""
+    has_head = c.head in ("lm", "seq2seq_lm") and section.fields
+    if not has_head or not older(c) or getattr(section, "tie_word_embeddings", True):
         return False
-    return together
+    c.doubts.append(
+        f"{c.family}: only text_config leaves the head untied; it is counted as a matrix of its own, as in "
+        "transformers 4, which wrote the file, and in its checkpoints; transformers 5 ties it until it loads one"
+    )
+    return True
 
 
 def older(c: Config) -> bool:
