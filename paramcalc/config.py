@@ -77,7 +77,9 @@ class Config:
         own.update(self.__dict__)
         own.update(fields=fields, doubts=[], notes=[], _root=root, _sections={}, _like=self._sections or self._like)
         changed = list(changed)
-        other._forget(changed)
+        for name in other._forget(changed):
+            if (size := other._size(name)) is not None:
+                own[name] = size  # which spares the search for it in the class
         self.shelf.vary(changed)
         return other
 
@@ -90,19 +92,25 @@ class Config:
         other._forget(keys)
         return other, asked
 
-    def _forget(self, keys: Iterable[str]) -> None:
-        """Look these keys up again."""
-        for key in keys:
-            for name in self._fields_of.get(key, ()):
-                self.__dict__.pop(name, None)
+    def _forget(self, keys: Iterable[str]) -> list[str]:
+        """Look these keys up again; the names that had been."""
+        names = [name for key in keys for name in self._fields_of.get(key, ()) if name in self.__dict__]
+        for name in names:
+            self.__dict__.pop(name, None)
+        return names
+
+    def _size(self, name: str) -> Any:
+        """A whole number that was found right in a view before this one; None where it must be looked at."""
+        key, others = self._stated.get(name, ("", ()))
+        stated = self.fields.get(key)
+        if type(stated) is not int or not self.fields.keys().isdisjoint(others):
+            return None
+        return self._sizes.get((name, stated))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        key, others = self._stated.get(name, ("", ()))
-        stated, value = self.fields.get(key), None
-        if type(stated) is int and self.fields.keys().isdisjoint(others):
-            value = self._sizes.get((name, stated))
+        value = self._size(name)
         if value is None:
             value = self._value(name)
         self.__dict__[name] = value  # found there from now on

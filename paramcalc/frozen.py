@@ -57,6 +57,17 @@ class Pool:
         parts = tuple(map(self.numbers.get, map(id, value.values())))
         return (*value, *parts) if all(parts) else value
 
+    def combined(self, make: Callable[..., T], parts: tuple[Any, ...]) -> T:
+        """What a function of the module makes of objects in here, made once."""
+        key = (make, *map(self.numbers.get, map(id, parts)))
+        if None in key or getattr(make, "__closure__", ()) is not None:  # what it makes may depend on more
+            return make(*parts)
+        found = self.objects.get(key)
+        if found is None:
+            found = self.objects[key] = make(*parts)
+        made: T = found
+        return made
+
     def within(self, make: Callable[..., T], *args: Any, **options: Any) -> T:
         """What `make` makes, of objects in here."""
         token = _pool.set(self)
@@ -67,6 +78,12 @@ class Pool:
 
 
 _pool: ContextVar[Pool | None] = ContextVar("pool", default=None)
+
+
+def combined(make: Callable[..., T], *parts: Any) -> T:
+    """What `make` makes of components; of the pool, where there is one, if it made the same of the same before."""
+    pool = _pool.get()
+    return make(*parts) if pool is None else pool.combined(make, parts)
 
 
 class Pooling(type):

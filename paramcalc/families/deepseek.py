@@ -11,6 +11,7 @@ from paramcalc.families.mtp import mtp_modules
 from paramcalc.families.patterns import DENSE, SPARSE, dense_then_sparse
 from paramcalc.families.registry import family
 from paramcalc.families.skeletons import decoder, pre_norm, rms
+from paramcalc.frozen import combined
 
 
 @family("deepseek")
@@ -41,5 +42,5 @@ def deepseek_v3(c: Config) -> Block:
     The checkpoint ships a module that predicts one more token; the reference class does not build it.
     """
     attn, ffn = latent_attention(c), {DENSE: glu(c), SPARSE: experts(c)}
-    mtp = mtp_modules(c, pre_norm(rms(c), attn, ffn[SPARSE]))
+    mtp = mtp_modules(c, combined(pre_norm, rms(c), attn, ffn[SPARSE]))
     return decoder(c, attn, ffn, ffn_words=dense_then_sparse(c), mtp=mtp)

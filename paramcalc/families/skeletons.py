@@ -13,6 +13,7 @@ from typing import Any
 from paramcalc.config import Config
 from paramcalc.containers import Block, Layers, Mtp, Pattern, Run, block, stack
 from paramcalc.families.heads import decoder_head
+from paramcalc.frozen import combined
 from paramcalc.leaves import Embedding, Norm, Param
 from paramcalc.spec import Component
 
@@ -93,10 +94,10 @@ def decoder(
     """
     norm = norm or rms(c)
     if words is None and ffn_words is None:
-        return causal_lm(c, Run(c.num_hidden_layers, layer(norm, attn, ffn)), norm=norm, **around)
+        return causal_lm(c, Run(c.num_hidden_layers, combined(layer, norm, attn, ffn)), norm=norm, **around)
     kinds, order = pairs(tuple(words or ()), tuple(ffn_words or ()))
     mixers, ffns = ({"": part} if isinstance(part, Component) else part for part in (attn, ffn))
-    layers = [layer(norm, mixers[word], ffns[ffn_word]) for word, ffn_word in kinds]
+    layers = [combined(layer, norm, mixers[word], ffns[ffn_word]) for word, ffn_word in kinds]
     return causal_lm(c, Pattern(layers, order), norm=norm, **around)
 
 
