@@ -9,7 +9,7 @@ from paramcalc.components import Attention, Mlp, Moe
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config import Config
 from paramcalc.config_once import once
-from paramcalc.containers import Block, Run, Stack, block, stack
+from paramcalc.containers import Block, Pattern, Run, Stack, block, stack
 from paramcalc.families.attentions import head_dim, sized
 from paramcalc.families.heads import classifier, lm_head, unknown_head
 from paramcalc.families.registry import family
@@ -197,7 +197,7 @@ def buckets(c: Config) -> int:
 
 def first_and_rest(first: Component, rest: Component, depth: int, role: str) -> Stack:
     """Layers of which the first is different."""
-    return stack(role, [Run(1, first), Run(depth - 1, rest)])
+    return stack(role, Pattern((Run(1, first), Run(depth - 1, rest)), (0, 1)))
 
 
 @once
