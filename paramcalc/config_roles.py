@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paramcalc.config_fields import DEPTHS
+from paramcalc.errors import ParamcalcError
 from paramcalc.model import FieldValue
 
 # What is as long as the model is deep, where no field says how deep that is.
@@ -94,6 +95,20 @@ WORDS = {
 
 
 def meant(values: Mapping[str, FieldValue], name: str) -> str | None:
-    """The key of the field that a word like n_layers means; None where the model has none, or it is no such word."""
-    found = (values[field] for field in WORDS.get(name, ()) if field in values)
-    return next((one.key for one in found if one.value is not None), None)
+    """The key of the field that a word like n_layers means; None where the model has none, or it is no such word.
+
+    Raises ParamcalcError where an encoder has one and a decoder another.
+    """
+    stated = [field for field in WORDS.get(name, ()) if field in values and values[field].value is not None]
+    if not stated:
+        return None
+    own, other = stated[0], _other_side(stated[0])
+    if other != own and other in values and values[other].value is not None:
+        sides = f"{values[own].key} or {values[other].key}"
+        raise ParamcalcError(f"{name} may be {sides}, one of each side", "name the one that is meant, or both")
+    return values[own].key
+
+
+def _other_side(field: str) -> str:
+    """What a decoder calls the field that an encoder has under this name."""
+    return "num_decoder_layers" if field == "num_hidden_layers" else field.replace("encoder_", "decoder_", 1)

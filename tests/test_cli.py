@@ -174,6 +174,27 @@ def test_a_field_may_be_called_as_people_do(run: Run, model: str, words: list[st
     assert (code, json.loads(out)["parameters"]["total"]) == (0, total)
 
 
+@pytest.mark.parametrize(
+    ("model", "word", "sides"),
+    [
+        ("bart-base", "n_layers", "encoder_layers or decoder_layers"),
+        ("bart-base", "d_ff", "encoder_ffn_dim or decoder_ffn_dim"),
+        ("whisper-tiny", "n_heads", "encoder_attention_heads or decoder_attention_heads"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    ["count --set {}=2", "scale --sweep {}=2,4", "design --budget 1B --solve {}"],
+    ids=["set", "sweep", "solve"],
+)
+def test_a_word_that_may_be_of_either_side_is_refused(
+    run: Run, command: str, model: str, word: str, sides: str
+) -> None:
+    code, _, err = run(*command.format(word).split(), model)
+
+    assert (code, f"{word} may be {sides}" in err) == (2, True)
+
+
 def test_a_word_means_a_field_of_the_language_model() -> None:
     config = {"model_type": "gemma3", "text_config": {"hidden_size": 512}}
     named, meant = (paramcalc.load(config, overrides={key: 2}) for key in ("text_config.num_hidden_layers", "n_layers"))

@@ -16,6 +16,7 @@ from paramcalc.scaling.rules import (
     Rules,
     Values,
     deepened,
+    is_size,
     reshaped,
     rules,
     widened,
@@ -167,7 +168,7 @@ def widths(bench: Bench, follow: Rules, multiple_of: int | None) -> Sought:
 def one_field(values: Values, name: str, multiple_of: int, stated: Stated) -> Sought:
     """Values of one field; the width is the base's."""
     key = rule_field(values, name, stated)
-    width = values[WIDTH].value if WIDTH in values else 0
+    width = values[WIDTH].value if is_size(values, WIDTH) else 0
     own, step = bool(width) and key == values[WIDTH].key, multiple_of
     # Powers of two, and what heads may be.
     probes = {1 << power for power in range(18)} | {n for n in range(1, width + 1) if width % n == 0}

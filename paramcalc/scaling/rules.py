@@ -104,7 +104,7 @@ def field(values: Values, name: str, stated: Stated) -> str:
         return name
     if name in ("n_experts", "top_k") and "moe" in keys:
         raise ParamcalcError(f"the base has no experts, so no {name}", ABOUT_EXPERTS)
-    words = [word for word in WORDS if meant(values, word)]
+    words = [word for word, fields in WORDS.items() if not values.keys().isdisjoint(fields)]
     raise ParamcalcError(f"the family has no field {name!r}", nearest(name, [*values, *words], fallback=ABOUT_FIELDS))
 
 
@@ -117,13 +117,13 @@ ABOUT_FIELDS = "`paramcalc families NAME` lists the fields of a family"
 
 def deepened(values: Values, depth: int) -> dict[str, Any]:
     """The fields that change for another depth. Raises ImpossibleError where a list of layers has no period."""
-    stated = [name for name in DEPTHS if _is_size(values, name)]
+    stated = [name for name in DEPTHS if is_size(values, name)]
     base = next((values[name].value for name in stated), None)
     if base is None:
         base = next((len(values[name].value) for name in _present(values, PATTERNS)), None)
     if base is None:
         raise no_size(values, "depth", *DEPTHS)
-    blocks = [name for name in BLOCKS if stated and _is_size(values, name)]
+    blocks = [name for name in BLOCKS if stated and is_size(values, name)]
     changed: dict[str, Any] = {values[name].key: depth for name in (*stated, *blocks)}
     for name, (key, value, listed) in values.items():
         if (groups := _unrolled(value)) and len(groups) == base:
@@ -135,7 +135,7 @@ def deepened(values: Values, depth: int) -> dict[str, Any]:
 
 def no_size(values: Values, axis: str, *names: str) -> ImpossibleError:
     """The error where no field is the width or the depth of the whole model: none at all, or one in each section."""
-    several = [name for name in values if name.rpartition(".")[2] in names and _is_size(values, name)]
+    several = [name for name in values if name.rpartition(".")[2] in names and is_size(values, name)]
     if several:
         return ImpossibleError(f"{axis}: the model has several: {', '.join(several)}", f"--sweep {several[0]}=...")
     return ImpossibleError(f"this family has no field for its {axis}", "change a field of its own: --sweep FIELD=...")
@@ -182,7 +182,7 @@ def reshaped(wide: Mapping[str, Any], deep: Mapping[str, Any], depth: int | None
 
 def widened(values: Values, width: int, follow: Rules) -> dict[str, Any]:
     """The fields that change for another width. Raises ImpossibleError where heads do not come out whole."""
-    if not _is_size(values, WIDTH):
+    if not is_size(values, WIDTH):
         raise no_size(values, "width", WIDTH)
     base = values[WIDTH].value
     changed: dict[str, Any] = {values[WIDTH].key: width}
@@ -190,7 +190,7 @@ def widened(values: Values, width: int, follow: Rules) -> dict[str, Any]:
         changed |= _heads(values, width, base, follow)
     else:
         for name in HEAD_DIMS:
-            if _is_size(values, name):
+            if is_size(values, name):
                 changed[values[name].key] = whole(values[name].key, values[name].value, width=width, base=base)
     if follow.ffn == "ratio":
         grown = partial(rounded, width=width, base=base, multiple_of=follow.multiple_of)
@@ -252,10 +252,10 @@ def whole(name: str, size: int, *, width: int, base: int) -> int:
 
 def width_step(values: Values, follow: Rules) -> int:
     """The smallest step of widths that gives whole heads. Raises ImpossibleError where the family has no width."""
-    if not _is_size(values, WIDTH):
+    if not is_size(values, WIDTH):
         raise no_size(values, "width", WIDTH)
     base = int(values[WIDTH].value)
-    names = _counted_heads(values) if follow.heads == "ratio" else [n for n in HEAD_DIMS if _is_size(values, n)]
+    names = _counted_heads(values) if follow.heads == "ratio" else [n for n in HEAD_DIMS if is_size(values, n)]
     sizes = [size for name in names for size in _listed(values[name].value)]
     return lcm(*(base // gcd(size, base) for size in sizes))
 
@@ -295,5 +295,6 @@ def _each(value: Any, change: Callable[[int], int]) -> Any:
     return [change(size) for size in value] if isinstance(value, list | tuple) else change(value)
 
 
-def _is_size(values: Values, name: str) -> bool:
+def is_size(values: Values, name: str) -> bool:
+    """Whether the model has a field of that name, and it is one whole number."""
     return name in values and isinstance(values[name].value, int) and not isinstance(values[name].value, bool)
