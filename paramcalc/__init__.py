@@ -5,25 +5,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.count import count
-from paramcalc.errors import ParamcalcError
-from paramcalc.loading import load
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.version import __version__
+from paramcalc.counting.count import count
+from paramcalc.loading.load import load
 from paramcalc.model import Model
-from paramcalc.version import __version__
 
 if TYPE_CHECKING:
     from paramcalc.compute.flops import flops
-    from paramcalc.compute.report import FlopsReport, TraceReport
     from paramcalc.compute.trace import trace
     from paramcalc.footprint.fit import fit
-    from paramcalc.footprint.fit_report import FitReport
     from paramcalc.footprint.memory import memory
-    from paramcalc.footprint.report import MemoryReport
-    from paramcalc.report import CountReport
+    from paramcalc.reports.compare import CompareReport
+    from paramcalc.reports.count import CountReport
+    from paramcalc.reports.fit import FitReport
+    from paramcalc.reports.flops import FlopsReport, TraceReport
+    from paramcalc.reports.memory import MemoryReport
+    from paramcalc.reports.scaling import DesignReport, ScaleReport
     from paramcalc.scaling.compare import compare
     from paramcalc.scaling.design import design
-    from paramcalc.scaling.report import DesignReport, ScaleReport
-    from paramcalc.scaling.report_compare import CompareReport
     from paramcalc.scaling.sweep import scale
 
 __all__ = [
@@ -51,18 +51,18 @@ __all__ = [
 
 # Loaded when asked for: a report's schema costs more to load than a count, and a JSON answer does without it.
 _LAZY = {
-    "CompareReport": "paramcalc.scaling.report_compare",
+    "CompareReport": "paramcalc.reports.compare",
     "compare": "paramcalc.scaling.compare",
-    "CountReport": "paramcalc.report",
-    "DesignReport": "paramcalc.scaling.report",
-    "FitReport": "paramcalc.footprint.fit_report",
+    "CountReport": "paramcalc.reports.count",
+    "DesignReport": "paramcalc.reports.scaling",
+    "FitReport": "paramcalc.reports.fit",
     "fit": "paramcalc.footprint.fit",
-    "FlopsReport": "paramcalc.compute.report",
-    "MemoryReport": "paramcalc.footprint.report",
-    "ScaleReport": "paramcalc.scaling.report",
+    "FlopsReport": "paramcalc.reports.flops",
+    "MemoryReport": "paramcalc.reports.memory",
+    "ScaleReport": "paramcalc.reports.scaling",
     "design": "paramcalc.scaling.design",
     "flops": "paramcalc.compute.flops",
-    "TraceReport": "paramcalc.compute.report",
+    "TraceReport": "paramcalc.reports.flops",
     "memory": "paramcalc.footprint.memory",
     "trace": "paramcalc.compute.trace",
     "scale": "paramcalc.scaling.sweep",

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from paramcalc import presets, readers
-from paramcalc.compute.report import FlopsReport, TraceReport
-from paramcalc.count import count
-from paramcalc.errors import ParamcalcError, nearest
+from paramcalc.base.errors import ParamcalcError, nearest
+from paramcalc.counting.count import count
 from paramcalc.families.registry import get, index
-from paramcalc.footprint.fit_report import DeviceInfo, FitReport
-from paramcalc.footprint.report import MemoryReport
-from paramcalc.loading import build
-from paramcalc.report import CountReport, DtypeInfo, Explanation, FamilyField, FamilyInfo, PresetInfo, Report
-from paramcalc.scaling.report import DesignReport, ScaleReport
-from paramcalc.scaling.report_compare import CompareReport
+from paramcalc.loading.load import build
+from paramcalc.reports.compare import CompareReport
+from paramcalc.reports.count import CountReport, DtypeInfo, Explanation, FamilyField, FamilyInfo, PresetInfo, Report
+from paramcalc.reports.fit import DeviceInfo, FitReport
+from paramcalc.reports.flops import FlopsReport, TraceReport
+from paramcalc.reports.memory import MemoryReport
+from paramcalc.reports.scaling import DesignReport, ScaleReport
+from paramcalc.sources import files as readers
+from paramcalc.sources import presets
 
 OWN = "transformer"
 
@@ -66,7 +67,7 @@ def family_info(name: str) -> FamilyInfo:
 
 def own_family() -> FamilyInfo:
     """paramcalc's own `model_type: transformer`."""
-    from paramcalc.families.own_fields import TransformerConfig
+    from paramcalc.families.native.config import TransformerConfig
 
     entry = index()[OWN]
     fields = TransformerConfig.model_json_schema()["properties"]
@@ -115,7 +116,7 @@ def schema(name: str) -> dict[str, Any]:
 
 def _model_schema() -> dict[str, Any]:
     """A YAML model: Hugging Face fields under their model_type, or paramcalc's own transformer."""
-    from paramcalc.families.own_fields import TransformerConfig
+    from paramcalc.families.native.config import TransformerConfig
 
     about = {
         "name": {"type": "string"},

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from paramcalc.frozen import Frozen
-from paramcalc.spec import Component
+from paramcalc.base.value import Frozen
+from paramcalc.tree.component import Component
 
 if TYPE_CHECKING:
-    from paramcalc.config_reading import Stated
+    from paramcalc.config.schema import Stated
 
 
 Builder = Callable[[Mapping[str, Any]], Component]

@@ -21,13 +21,17 @@ import yaml
 import paramcalc
 import paramcalc.families
 from paramcalc.families.registry import registered
-from paramcalc.spec import Component
-from paramcalc.yaml_loader import StrictLoader
+from paramcalc.sources.yaml_loader import StrictLoader
+from paramcalc.tree.component import Component
 from tests.goldens import readings
 
 GOLDENS = Path(__file__).parent / "goldens"
 PACKAGE = Path(paramcalc.__file__).parent
-FAMILIES, PRESETS, GPUS = PACKAGE / "families" / "index.json", PACKAGE / "presets.json", PACKAGE / "gpus.json"
+FAMILIES, PRESETS, GPUS = (
+    PACKAGE / "families" / "index.json",
+    PACKAGE / "sources" / "presets.json",
+    PACKAGE / "footprint" / "devices.json",
+)
 FOLDER = PACKAGE.parent / "presets"
 DEVICES = FOLDER / "gpus.yaml"
 ROOM = "paramcalc.components."  # where mixers live; blocks of leaves are none
@@ -62,11 +66,11 @@ def mixers_in(component: Component) -> Iterator[str]:
 
 def index() -> dict[str, dict[str, object]]:
     """The index, from the recipes themselves and the golden directory."""
-    for module in pkgutil.iter_modules(paramcalc.families.__path__):
-        import_module(f"paramcalc.families.{module.name}")
-    entries: dict[str, dict[str, object]] = {"transformer": {"module": "own", "main_class": "Transformer"}}
+    for module in pkgutil.walk_packages(paramcalc.families.__path__, "paramcalc.families."):
+        import_module(module.name)
+    entries: dict[str, dict[str, object]] = {"transformer": {"module": "native.model", "main_class": "Transformer"}}
     for name, family in registered().items():
-        module = family.recipe.__module__.rpartition(".")[2]
+        module = family.recipe.__module__.removeprefix("paramcalc.families.")
         entries[name] = {"module": module, "main_class": family.main_class}
     blocks = json.loads((GOLDENS / "torch_blocks.json").read_text())
     own = {"goldens": len(blocks["blocks"]), "by": f"{blocks['class']}, torch {blocks['torch']}, and by hand"}

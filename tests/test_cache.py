@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import paramcalc
+from paramcalc.assumptions import assume
 from paramcalc.footprint import cache
-from paramcalc.footprint.assumptions import assume
-from paramcalc.footprint.report import MemoryReport
+from paramcalc.reports.memory import MemoryReport
 
 GIB = 2**30
 

@@ -13,12 +13,12 @@ import pytest
 
 import paramcalc
 import paramcalc.components as components
+from paramcalc.assumptions import assume
 from paramcalc.components import ROOMS
-from paramcalc.containers import Stack
 from paramcalc.footprint import cache
-from paramcalc.footprint.assumptions import assume
-from paramcalc.kept import Kept
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Stack
+from paramcalc.tree.state import Kept
 
 GOLDENS, CONFIGS = (Path(__file__).parent / name for name in ("goldens_cache", "goldens"))
 FAMILIES = sorted(path.stem for path in GOLDENS.glob("*.json"))

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import paramcalc
-from paramcalc.version import __version__
+from paramcalc.base.version import __version__
 from tests.conftest import Run
 
 KEYS = [

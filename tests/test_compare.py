@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import paramcalc
+from paramcalc.base.errors import ParamcalcError
 from paramcalc.components import ROOMS
-from paramcalc.errors import ParamcalcError
 from paramcalc.render.compare import compare_table, written
 from paramcalc.render.table import draw
+from paramcalc.reports.compare import Compared, CompareReport
 from paramcalc.scaling import changes
-from paramcalc.scaling.report_compare import Compared, CompareReport
-from paramcalc.scaling.shape import shape
-from paramcalc.spec import Component
+from paramcalc.scaling.dimensions import shape
+from paramcalc.tree.component import Component
 from tests.conftest import ROOT, Run
 
 OLD = {

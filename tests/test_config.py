@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from paramcalc.config import Config
-from paramcalc.config_fields import DEEPEST, LARGEST_SIZE
-from paramcalc.config_keys import known_keys
-from paramcalc.config_reading import Reading
-from paramcalc.config_remarks import learned_activations, unread
-from paramcalc.errors import ConfigError
+from paramcalc.base.errors import ConfigError
+from paramcalc.config.audit import learned_activations, unread
+from paramcalc.config.fields import DEEPEST, LARGEST_SIZE
+from paramcalc.config.known_keys import known_keys
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
 
 READING = Reading(
     defaults={

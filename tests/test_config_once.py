@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from paramcalc.config import Config
-from paramcalc.config_once import once
-from paramcalc.config_reading import Reading
-from paramcalc.errors import ConfigError
+from paramcalc.base.errors import ConfigError
+from paramcalc.config.once import once
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
 
 READING = Reading({"hidden_size": 8, "num_hidden_layers": 2, "head_dim": 4, "vocab_size": 16, "gated": False})
 MADE: list[str] = []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.scaling.report import DesignReport, Point
+from paramcalc.reports.scaling import DesignReport, Point
 
 DEPTH = 3
 BASES: dict[str, dict[str, Any]] = {

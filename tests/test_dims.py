@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from paramcalc.dims import Dim, formula, named, polynomial, simplified, spelled, symbols
+from paramcalc.base.symbolic import Dim, formula, named, polynomial, simplified, spelled, symbols
 
 D, H, DH, G = named("d", 768, origin="hidden_size"), named("h", 12), named("d_h", 64), named("g", 4)
 

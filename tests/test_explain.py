@@ -7,9 +7,9 @@ import json
 import pytest
 
 import paramcalc
-from paramcalc.explain import explain
-from paramcalc.outline import outline
-from paramcalc.report import Explanation, Line
+from paramcalc.counting.explain import explain
+from paramcalc.counting.tree_rows import outline
+from paramcalc.reports.count import Explanation, Line
 from tests.conftest import Run
 
 

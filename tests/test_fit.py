@@ -10,10 +10,10 @@ import pytest
 import paramcalc
 from paramcalc.footprint.devices import device, devices
 from paramcalc.footprint.fit import described, largest
-from paramcalc.footprint.fit_report import DeviceInfo, FitReport
 from paramcalc.render.fit import fit_table
 from paramcalc.render.listings import device_row, listed
 from paramcalc.render.table import draw
+from paramcalc.reports.fit import DeviceInfo, FitReport
 from tests.conftest import Run
 
 GIB = 2**30

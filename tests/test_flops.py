@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import paramcalc
+from paramcalc.base.errors import ParamcalcError
 from paramcalc.components import ROOMS
-from paramcalc.compute.setting import Setting, setting
-from paramcalc.errors import ParamcalcError
-from paramcalc.spec import Component
-from paramcalc.work import Limit, Work
+from paramcalc.compute.workload import Setting, setting
+from paramcalc.tree.component import Component
+from paramcalc.tree.ops import Limit, Work
 from tests.conftest import Run
 
 # GPT-3 as in Brown et al. 2020 (2005.14165), table 2.1.

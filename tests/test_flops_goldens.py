@@ -10,7 +10,7 @@ import pytest
 
 import paramcalc
 from paramcalc.compute.flops import figures, inexact, text_part
-from paramcalc.compute.setting import setting
+from paramcalc.compute.workload import setting
 from tests.test_goldens import GOLDENS, read
 
 FLOPS = Path(__file__).parent / "goldens_flops"

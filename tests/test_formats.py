@@ -11,16 +11,16 @@ from decimal import Decimal
 import pytest
 
 import paramcalc
+from paramcalc.base.dtypes import dtype
 from paramcalc.cli import main
-from paramcalc.dtypes import dtype
-from paramcalc.footprint.formats import bits_per_weight
-from paramcalc.footprint.formats_known import format_named, listed
-from paramcalc.footprint.gguf.types import BASES, PUBLISHED_BITS
-from paramcalc.footprint.listing import dtype_infos
-from paramcalc.footprint.report import MemoryReport
 from paramcalc.render.listings import dtype_row
 from paramcalc.render.listings import listed as drawn
 from paramcalc.render.table import draw
+from paramcalc.reports.memory import MemoryReport
+from paramcalc.storage.formats.format import bits_per_weight
+from paramcalc.storage.formats.registry import format_named, listed
+from paramcalc.storage.gguf.types import BASES, PUBLISHED_BITS
+from paramcalc.storage.listing import dtype_infos
 
 SQUARE = (4096, 4096)
 FOUR = 8_388_608  # bytes of its values in 4 bits

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import paramcalc
-from paramcalc.footprint.gguf import GgufFile, gguf, is_gguf
-from paramcalc.footprint.gguf.architectures import ARCHITECTURES
-from paramcalc.footprint.gguf.mixture import more_bits
-from paramcalc.footprint.gguf.types import BASES, TYPES, ftype
+from paramcalc.storage.gguf import GgufFile, gguf, is_gguf
+from paramcalc.storage.gguf.architectures import ARCHITECTURES
+from paramcalc.storage.gguf.type_rules import more_bits
+from paramcalc.storage.gguf.types import BASES, TYPES, ftype
 
 GOLDENS = {
     path.stem: json.loads(path.read_text()) for path in sorted(Path(__file__).parent.glob("goldens_gguf/*.json"))

@@ -16,7 +16,7 @@ import yaml
 
 import paramcalc
 from paramcalc.families.registry import exists, get
-from paramcalc.report import CountReport
+from paramcalc.reports.count import CountReport
 
 GOLDENS = Path(__file__).parent / "goldens"
 CASES = sorted(GOLDENS.glob("*/*.json"))

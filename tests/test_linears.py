@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.footprint import weights
-from paramcalc.footprint.assumptions import assume
-from paramcalc.footprint.linears import CONV1D, compared
+from paramcalc.assumptions import assume
+from paramcalc.storage import weights
+from paramcalc.storage.quantization.linear_conversion import CONV1D, compared
 from tests.conftest import ROOT
 
 GOLDENS = ROOT / "tests" / "goldens"

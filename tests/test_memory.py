@@ -10,7 +10,7 @@ import pytest
 import paramcalc
 from paramcalc.cli import main
 from paramcalc.footprint.positions import positions
-from paramcalc.footprint.report import AssumptionInfo
+from paramcalc.reports.memory import AssumptionInfo
 
 LLAMA_WEIGHTS, LLAMA_CACHE = 16_060_522_496, 131_072  # bytes in bf16, and for each token
 

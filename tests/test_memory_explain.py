@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.footprint.assumptions import assume
+from paramcalc.assumptions import assume
 from paramcalc.footprint.explain import explain
 from paramcalc.render.explain import explanation_text
-from paramcalc.report import Explanation, Line
+from paramcalc.reports.count import Explanation, Line
 from tests.conftest import Run
 
 

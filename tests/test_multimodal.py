@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.errors import ConfigError
+from paramcalc.base.errors import ConfigError
 from tests.test_goldens import GOLDENS
 
 DEFAULTS = {path.parent.name: json.loads(path.read_text()) for path in sorted(GOLDENS.glob("*/default.json"))}

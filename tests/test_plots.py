@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import paramcalc
-from paramcalc.plots.grids import between, levels
-from paramcalc.plots.points import evenly, scale
-from paramcalc.plots.shapes import Bars, HeatMap, Scatter
-from paramcalc.plots.suited import plots
+from paramcalc.base.units import short_count
+from paramcalc.plots.choose import plots
+from paramcalc.plots.data import Bars, HeatMap, Scatter
+from paramcalc.plots.heatmap import between, levels
+from paramcalc.plots.scatter import evenly, scale
 from paramcalc.render.charts import chart, shared
-from paramcalc.render.figures import draw
-from paramcalc.scaling.report import DesignReport, ScaleReport
-from paramcalc.units import short_count
+from paramcalc.render.matplotlib_plots import draw
+from paramcalc.reports.scaling import DesignReport, ScaleReport
 from tests.conftest import Run
 
 TUTORIAL = "tutorial-110m"

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import paramcalc
-from paramcalc import presets
+from paramcalc.sources import presets
 from tests.conftest import ROOT
 
 FILES = sorted(path for path in (ROOT / "presets").glob("*.yaml") if path.stem != "gpus")

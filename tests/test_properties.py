@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import paramcalc
-from paramcalc.report import CountReport
+from paramcalc.reports.count import CountReport
 
 sizes = st.integers(1, 40)
 heads = st.sampled_from([(4, 1), (4, 2), (4, 4), (6, 3), (5, 1)])

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.footprint import weights
-from paramcalc.footprint.assumptions import assume
+from paramcalc.assumptions import assume
 from paramcalc.model import Model
+from paramcalc.storage import weights
 
 FP8 = dict(activation_scheme="dynamic", fmt="e4m3", quant_method="fp8", weight_block_size=[128, 128])
 DEEPSEEK_V32 = dict(

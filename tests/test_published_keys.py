@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.report import CountReport
+from paramcalc.reports.count import CountReport
 
 
 def count(architecture: str, fields: dict[str, Any]) -> CountReport:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.footprint.formats_known import format_named
-from paramcalc.footprint.report import MemoryReport
+from paramcalc.reports.memory import MemoryReport
+from paramcalc.storage.formats.registry import format_named
 from tests.conftest import ROOT
 
 FILES: dict[str, dict[str, Any]] = json.loads((ROOT / "tests/goldens_quantised/files.json").read_text())

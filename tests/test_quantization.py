@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.footprint.module_names import matches, names_of, pattern
-from paramcalc.footprint.quantization_methods import METHODS
-from paramcalc.footprint.report import MemoryReport
-from paramcalc.loading import _quantization
-from paramcalc.spec import Category, Weight
+from paramcalc.loading.load import _quantization
+from paramcalc.reports.memory import MemoryReport
+from paramcalc.storage.quantization.methods.registry import METHODS
+from paramcalc.storage.quantization.module_names import matches, names_of, pattern
+from paramcalc.tree.component import Category, Weight
 
 # One layer of the small Llama below: q and o 64 x 64, k and v 32 x 64, gate, up and down 128 x 64.
 SMALL = dict(

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from paramcalc.config import Config
-from paramcalc.config_keys import known_keys
-from paramcalc.containers import Stack
-from paramcalc.errors import ParamcalcError
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.config.known_keys import known_keys
+from paramcalc.config.view import Config
+from paramcalc.families.builders.towers import TOWERS
 from paramcalc.families.registry import HEADS, Family, get, index, split_class
-from paramcalc.families.towers import TOWERS
-from paramcalc.loading import load
-from paramcalc.spec import Component
+from paramcalc.loading.load import load
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Stack
 from tests.conftest import ROOT
 from tests.test_goldens import CASES, read
 
@@ -35,7 +35,7 @@ def test_the_index_is_up_to_date() -> None:
 
 # Whisper's encoder under other names, which is read as one.
 WHISPERS = {"audioflamingo3_encoder", "moss_transcribe_diarize_audio", "qwen2_audio_encoder", "voxtral_encoder"}
-READINGS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "paramcalc/families/readings").glob("*.json")}
+READINGS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "paramcalc/families/schemas").glob("*.json")}
 
 
 @pytest.mark.parametrize("module", sorted(READINGS))
@@ -120,7 +120,7 @@ def test_every_declared_default_is_read(name: str) -> None:
 
 
 def test_harmless_keys_are_sorted() -> None:
-    for keys in json.loads((ROOT / "paramcalc" / "config_keys.json").read_text()).values():
+    for keys in json.loads((ROOT / "paramcalc" / "config" / "known_keys.json").read_text()).values():
         assert keys == sorted(set(keys))
 
 

@@ -7,11 +7,11 @@ import re
 import pytest
 
 import paramcalc
-from paramcalc.outline import outline
+from paramcalc.counting.tree_rows import outline
 from paramcalc.render.count import count_table, models_table
 from paramcalc.render.pattern import pattern
 from paramcalc.render.table import Column, draw, fitted, typed
-from paramcalc.report import CountReport
+from paramcalc.reports.count import CountReport
 
 MOE = {
     "model_type": "mixtral",

@@ -10,11 +10,20 @@ from typing import Any
 import pytest
 
 import paramcalc
+from paramcalc.base.errors import ConfigError
 from paramcalc.cli import progress
-from paramcalc.errors import ConfigError
 from paramcalc.model import FieldValue
-from paramcalc.scaling.ladders import LADDERS
-from paramcalc.scaling.rules import ABOUT_EXPERTS, ImpossibleError, Rules, continued, deepened, reshaped, rules, widened
+from paramcalc.scaling.model_series import LADDERS
+from paramcalc.scaling.scaling_rules import (
+    ABOUT_EXPERTS,
+    ImpossibleError,
+    Rules,
+    continued,
+    deepened,
+    reshaped,
+    rules,
+    widened,
+)
 from paramcalc.scaling.search import turning
 from tests.conftest import Run
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.footprint.stages import layers_of
+from paramcalc.parallel.pipeline import layers_of
 from paramcalc.render.memory import memory_table
 from paramcalc.render.table import draw
 

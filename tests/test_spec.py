@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import paramcalc
+from paramcalc.base.value import Pool, combined
 from paramcalc.components import Attention, LatentAttention, Mamba, Mamba2, Mlp, Moe
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.frozen import Pool, combined
-from paramcalc.leaves import Conv1d, Embedding, Linear, Norm, Param
-from paramcalc.spec import Category, Component, Tie, claimed
+from paramcalc.tree.component import Category, Component, Tie, claimed
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 
 
 def total(component: Component) -> int:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.compute.report import TraceBlock, TraceReport
-from paramcalc.presets import names
+from paramcalc.reports.flops import TraceBlock, TraceReport
+from paramcalc.sources.presets import names
 from tests.conftest import Run
 from tests.test_goldens import GOLDENS, read
 

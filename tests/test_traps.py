@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.errors import ConfigError, ParamcalcError
-from paramcalc.report import CountReport
+from paramcalc.base.errors import ConfigError, ParamcalcError
+from paramcalc.reports.count import CountReport
 
 D, V, FFN = 64, 100, 96
 LLAMA = {

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.footprint.report import MemoryReport
+from paramcalc.reports.memory import MemoryReport
 from tests.conftest import Run
 
 GIB = 2**30

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from paramcalc.dtypes import dtype
-from paramcalc.errors import ParamcalcError
-from paramcalc.units import human_bytes, human_count, number_of, parse_amount, parse_bytes, parse_tokens, percent
+from paramcalc.base.dtypes import dtype
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.units import human_bytes, human_count, number_of, parse_amount, parse_bytes, parse_tokens, percent
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.report import CountReport
+from paramcalc.reports.count import CountReport
 
 SMALL = {  # the text-book decoder of 110 M parameters
     "model_type": "transformer",

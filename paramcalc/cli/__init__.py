@@ -6,8 +6,8 @@ import gc
 import sys
 from collections.abc import Sequence
 
+from paramcalc.base.errors import one_line
 from paramcalc.cli.streams import let_go, say, writable
-from paramcalc.errors import one_line
 
 
 def run() -> None:
@@ -19,7 +19,7 @@ def run() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 the answer is no, 2 could not run."""
-    from paramcalc.errors import ParamcalcError
+    from paramcalc.base.errors import ParamcalcError
 
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:

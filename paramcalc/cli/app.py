@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer  # noqa: TID253  (only `main` imports this module)
 
-from paramcalc.cli.commands import CommandGroup
+from paramcalc.base.errors import nearest
+from paramcalc.base.version import __version__
 from paramcalc.cli.options import FLAG, HELP
 from paramcalc.cli.streams import colored
-from paramcalc.errors import nearest
-from paramcalc.version import __version__
+from paramcalc.cli.typer_classes import CommandGroup
 
 # In the order in which --help lists them.
 COMMANDS = (
@@ -37,7 +37,7 @@ class Commands(CommandGroup):
     """The commands themselves. A model in their place is meant to be counted."""
 
     def meant(self, word: str) -> str:
-        from paramcalc import readers
+        from paramcalc.sources import files as readers
 
         if readers.exists(word):
             return f"to count it: paramcalc count {word}"

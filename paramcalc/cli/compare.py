@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.asked import CONTEXT
-from paramcalc.cli.assumed import ASKED
-from paramcalc.cli.commands import InOrder
-from paramcalc.cli.groups import MODELS, OUTPUT, Group, takes
+from paramcalc.base.units import parse_tokens
+from paramcalc.cli.memory_options import ASKED
+from paramcalc.cli.option import CONTEXT
+from paramcalc.cli.option_groups import MODELS, OUTPUT, Group, takes
 from paramcalc.cli.options import FLAG
 from paramcalc.cli.output import Output, warn
+from paramcalc.cli.typer_classes import InOrder
 from paramcalc.model import Model
-from paramcalc.units import parse_tokens
 
 if TYPE_CHECKING:
-    from paramcalc.render.view import View
+    from paramcalc.render.answer import View
 
 TOKENS = Group({"context": ASKED["context"].annotation()}, lambda context: parse_tokens(context or CONTEXT))
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.asked import INCLUDE_MTP
-from paramcalc.cli.groups import MODELS, OUTPUT, Group, takes
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.cli.option import INCLUDE_MTP
+from paramcalc.cli.option_groups import MODELS, OUTPUT, Group, takes
 from paramcalc.cli.options import FLAG, DepthOpt, levels
 from paramcalc.cli.output import Output, dumped, warn, warnings_of
-from paramcalc.errors import ParamcalcError
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
-    from paramcalc.render.view import View
+    from paramcalc.render.answer import View
 
 MTP = Group({"include_mtp": INCLUDE_MTP.annotation()}, lambda include_mtp: bool(include_mtp))
 
@@ -35,10 +35,10 @@ def count(
     ] = False,
 ) -> None:
     """Count the parameters of one or several models, and say where they sit."""
-    from paramcalc.count import figures
+    from paramcalc.counting.count import figures
 
     def view() -> View:
-        from paramcalc.outline import outline
+        from paramcalc.counting.tree_rows import outline
         from paramcalc.render.count import count_view
 
         tree = outline(models[0].tree, opened, include_mtp=include_mtp) if opened else None
@@ -57,7 +57,7 @@ def count(
 
 def explained(models: list[Model], out: Output, *, include_mtp: bool) -> None:
     """The arithmetic instead of its result."""
-    from paramcalc.explain import explain
+    from paramcalc.counting.explain import explain
 
     def view() -> View:
         from paramcalc.render.explain import explain_view

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.asked import whole
-from paramcalc.cli.assumed import ASSUMED
-from paramcalc.cli.axes import DepthsOpt, OverlayOpt, RuleOpt, ladders, numbers, rule
-from paramcalc.cli.groups import BASE, OUTPUT, takes
+from paramcalc.assumptions import Assumptions
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.units import parse_amount
+from paramcalc.cli.memory_options import ASSUMED
+from paramcalc.cli.option import whole
+from paramcalc.cli.option_groups import BASE, OUTPUT, takes
 from paramcalc.cli.options import GpuOpt, UtilizationOpt
 from paramcalc.cli.output import Output, saved, warn
 from paramcalc.cli.plots import PLOTS, Drawing
 from paramcalc.cli.scale import TokensOpt, trained
-from paramcalc.errors import ParamcalcError
-from paramcalc.footprint.assumptions import Assumptions
+from paramcalc.cli.sweep_options import DepthsOpt, OverlayOpt, RuleOpt, ladders, numbers, rule
 from paramcalc.model import Model
-from paramcalc.units import parse_amount
 
 if TYPE_CHECKING:
-    from paramcalc.count import Figures
-    from paramcalc.render.view import View
-    from paramcalc.scaling.report import DesignReport
+    from paramcalc.counting.count import Figures
+    from paramcalc.render.answer import View
+    from paramcalc.reports.scaling import DesignReport
 
 
 def register(app: typer.Typer) -> None:
@@ -71,8 +71,8 @@ def design(
 ) -> None:
     """Find the models that come closest to a budget: for each depth the width, or any one field."""
     from paramcalc.scaling import design as designing
-    from paramcalc.scaling import rules as following
-    from paramcalc.scaling.point import Question
+    from paramcalc.scaling import scaling_rules as following
+    from paramcalc.scaling.evaluate import Question
     from paramcalc.scaling.search import BEYOND, goal
     from paramcalc.scaling.sweep import device_named
 
@@ -122,7 +122,7 @@ def _base(base: Model | None, vocab: str | None, head_dim: str | None) -> Model:
 
 
 def _report(answer: Figures) -> DesignReport:
-    from paramcalc.scaling.report import DesignReport
+    from paramcalc.reports.scaling import DesignReport
 
     return DesignReport.model_validate(answer)
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.groups import OUTPUT, takes
+from paramcalc.cli.option_groups import OUTPUT, takes
 from paramcalc.cli.output import Output, dumped
 
 if TYPE_CHECKING:
-    from paramcalc.render.view import View
+    from paramcalc.render.answer import View
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +24,7 @@ def dtypes(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show one format.")] = None,
 ) -> None:
     """List the formats that weights and caches can have: bits per weight, layout, what they leave as it is."""
-    from paramcalc.footprint.listing import dtype_info, dtype_infos
+    from paramcalc.storage.listing import dtype_info, dtype_infos
 
     def view() -> View:
         from paramcalc.render.listings import dtype_row, list_view

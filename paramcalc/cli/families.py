@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.groups import OUTPUT, takes
+from paramcalc.cli.option_groups import OUTPUT, takes
 from paramcalc.cli.output import Output, dumped
 
 if TYPE_CHECKING:
-    from paramcalc.render.view import View
+    from paramcalc.render.answer import View
 
 
 def register(app: typer.Typer) -> None:
@@ -27,8 +27,8 @@ def families(
     from paramcalc import catalog
 
     def view() -> View:
+        from paramcalc.render.answer import View
         from paramcalc.render.listings import family_row, family_table, list_view
-        from paramcalc.render.view import View
 
         rows, table = list_view("families", infos, family_row)
         return View(rows, (lambda _: family_table(infos[0])) if name else table)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.groups import MODELS, OUTPUT, takes
+from paramcalc.cli.option_groups import MODELS, OUTPUT, takes
 from paramcalc.cli.options import FLAG
 from paramcalc.cli.output import Output, warn
-from paramcalc.cli.setting import SETTING
-from paramcalc.compute.setting import Setting
+from paramcalc.cli.workload_options import SETTING
+from paramcalc.compute.workload import Setting
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
-    from paramcalc.render.view import View
+    from paramcalc.render.answer import View
 
 
 def register(app: typer.Typer) -> None:

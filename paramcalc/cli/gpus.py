@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.groups import OUTPUT, takes
+from paramcalc.cli.option_groups import OUTPUT, takes
 from paramcalc.cli.output import Output
 
 if TYPE_CHECKING:
-    from paramcalc.render.view import View
+    from paramcalc.render.answer import View
 
 
 def register(app: typer.Typer) -> None:
@@ -28,8 +28,8 @@ def gpus(
     from paramcalc.footprint.fit import described
 
     def view() -> View:
-        from paramcalc.footprint.fit_report import DeviceInfo
         from paramcalc.render.listings import device_row, list_view
+        from paramcalc.reports.fit import DeviceInfo
 
         return list_view("gpus", map(DeviceInfo.model_validate, answers), device_row)
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.assumed import ASSUMED
-from paramcalc.cli.groups import MODELS, OUTPUT, takes
+from paramcalc.assumptions import Assumptions
+from paramcalc.cli.memory_options import ASSUMED
+from paramcalc.cli.option_groups import MODELS, OUTPUT, takes
 from paramcalc.cli.options import FLAG
 from paramcalc.cli.output import Output, dumped, told, warn
-from paramcalc.footprint.assumptions import Assumptions
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
-    from paramcalc.render.view import View
+    from paramcalc.render.answer import View
 
 
 def register(app: typer.Typer) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.errors import ParamcalcError
+from paramcalc.base.errors import ParamcalcError
 
 FLAG = " "  # what --help shows as the value of an option that takes none
 HELP = {"help_option_names": ["-h", "--help"]}

@@ -8,17 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from paramcalc.base.errors import ParamcalcError, one_line
 from paramcalc.cli.options import Format, chosen_format
 from paramcalc.cli.streams import colored, say
-from paramcalc.errors import ParamcalcError, one_line
 from paramcalc.render import text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from paramcalc.model import Model
-    from paramcalc.render.view import View
-    from paramcalc.report import Report
+    from paramcalc.render.answer import View
+    from paramcalc.reports.count import Report
 
 
 class Output:

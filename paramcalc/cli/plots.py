@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.groups import Group
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.cli.option_groups import Group
 from paramcalc.cli.options import FLAG
 from paramcalc.cli.output import Output, saved
 from paramcalc.cli.streams import colored
-from paramcalc.errors import ParamcalcError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from paramcalc.model import Model
-    from paramcalc.scaling.report import DesignReport, ScaleReport
+    from paramcalc.reports.scaling import DesignReport, ScaleReport
 
 ChartOpt = Annotated[bool, typer.Option("--chart", metavar=FLAG, help="Draw the plot under the table.")]
 PlotOpt = Annotated[
@@ -47,12 +47,12 @@ class Drawing(NamedTuple):
         if self.kinds and not (self.chart or self.path):
             raise ParamcalcError("--plot-kind without a plot", "add --chart, or --plot FILE")
         if self.kinds:
-            from paramcalc.plots.suited import known
+            from paramcalc.plots.choose import known
 
             for kind in self.kinds:
                 known(kind)
         if self.path is not None:
-            from paramcalc.render.figures import needs_matplotlib, suffix
+            from paramcalc.render.matplotlib_plots import needs_matplotlib, suffix
 
             suffix(self.path)
             needs_matplotlib()
@@ -61,8 +61,8 @@ class Drawing(NamedTuple):
         """Write the file, if one is asked for."""
         if self.path is None:
             return
-        from paramcalc.plots.suited import plots
-        from paramcalc.render.figures import file
+        from paramcalc.plots.choose import plots
+        from paramcalc.render.matplotlib_plots import file
 
         saved(self.path, file(plots(report, base, self.kinds), self.path))
 
@@ -75,7 +75,7 @@ class Drawing(NamedTuple):
         from rich.console import Group
         from rich.text import Text
 
-        from paramcalc.plots.suited import plots
+        from paramcalc.plots.choose import plots
         from paramcalc.render.charts import chart
 
         drawn = plots(report, base, self.kinds)

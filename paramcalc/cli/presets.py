@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc import presets as shipped
-from paramcalc.cli.commands import CommandGroup
+from paramcalc.base.errors import nearest
 from paramcalc.cli.options import HELP, FormatOpt, JsonOpt, OutputOpt
 from paramcalc.cli.output import Output, dumped
-from paramcalc.errors import nearest
+from paramcalc.cli.typer_classes import CommandGroup
+from paramcalc.sources import presets as shipped
 
 if TYPE_CHECKING:
-    from paramcalc.render.view import View
+    from paramcalc.render.answer import View
 
 
 class PresetCommands(CommandGroup):
@@ -79,8 +79,8 @@ def show_preset(
     from paramcalc.catalog import preset_info
 
     def view() -> View:
+        from paramcalc.render.answer import View
         from paramcalc.render.listings import list_view, preset_row
-        from paramcalc.render.view import View
 
         return View(list_view("presets", [info], preset_row).rows, lambda _: text)
 

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID253  (only the command line imports this module)
 
-from paramcalc.cli.assumed import ASSUMED
-from paramcalc.cli.axes import DepthsOpt, OverlayOpt, RuleOpt, SweepOpt, WidthsOpt, grid, ladders, rule
-from paramcalc.cli.groups import BASE, OUTPUT, takes
+from paramcalc.assumptions import Assumptions
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.units import parse_amount
+from paramcalc.cli.memory_options import ASSUMED
+from paramcalc.cli.option_groups import BASE, OUTPUT, takes
 from paramcalc.cli.options import GpuOpt
 from paramcalc.cli.output import Output, warn
 from paramcalc.cli.plots import PLOTS, Drawing
 from paramcalc.cli.progress import progress
-from paramcalc.errors import ParamcalcError
-from paramcalc.footprint.assumptions import Assumptions
+from paramcalc.cli.sweep_options import DepthsOpt, OverlayOpt, RuleOpt, SweepOpt, WidthsOpt, grid, ladders, rule
 from paramcalc.model import Model
-from paramcalc.units import parse_amount
 
 if TYPE_CHECKING:
-    from paramcalc.count import Figures
-    from paramcalc.render.view import View
-    from paramcalc.scaling.report import ScaleReport
+    from paramcalc.counting.count import Figures
+    from paramcalc.render.answer import View
+    from paramcalc.reports.scaling import ScaleReport
 
 
 def register(app: typer.Typer) -> None:
@@ -52,8 +52,8 @@ def scale(
     overlay: OverlayOpt = None,
 ) -> None:
     """Compare a grid of models around a base: parameters, FLOPs, bytes, and what depth costs against width."""
-    from paramcalc.scaling import rules as following
-    from paramcalc.scaling.point import Question
+    from paramcalc.scaling import scaling_rules as following
+    from paramcalc.scaling.evaluate import Question
     from paramcalc.scaling.sweep import device_named, figures
 
     if base is None:
@@ -86,7 +86,7 @@ def trained(text: str | None) -> int | None:
 
 
 def _report(answer: Figures) -> ScaleReport:
-    from paramcalc.scaling.report import ScaleReport
+    from paramcalc.reports.scaling import ScaleReport
 
     return ScaleReport.model_validate(answer)
 

@@ -10,37 +10,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paramcalc.components.attention import Attention
-    from paramcalc.components.attention_kinds import (
+    from paramcalc.components.ffn import Mlp, Moe, Router
+    from paramcalc.components.linear_attention import GatedDeltaNet, KimiDeltaAttention, LightningAttention, Mlstm
+    from paramcalc.components.mla import LatentAttention
+    from paramcalc.components.recurrent import CausalConv, Mamba, Mamba2, RgLru, ShortConv
+    from paramcalc.components.residual import GatedResidual, HyperConnection
+    from paramcalc.components.rwkv import RwkvChannelMix, RwkvTimeMix
+    from paramcalc.components.sparse import CompressedAttention, Compressor, Indexer
+    from paramcalc.components.special_attention import (
         ConvolvedAttention,
         ExpertAttention,
         GroupedAttention,
         HashedAttention,
     )
-    from paramcalc.components.ffn import Mlp, Moe, Router
-    from paramcalc.components.latent_attention import LatentAttention
-    from paramcalc.components.linear_attention import (
-        GatedDeltaNet,
-        KimiDeltaAttention,
-        LightningAttention,
-        Mlstm,
-    )
-    from paramcalc.components.recurrent import CausalConv, Mamba, Mamba2, RgLru, ShortConv
-    from paramcalc.components.residual import GatedResidual, HyperConnection
-    from paramcalc.components.rwkv import RwkvChannelMix, RwkvTimeMix
-    from paramcalc.components.shared import Adapters, Reused
-    from paramcalc.components.sparse import CompressedAttention, Compressor, Indexer
     from paramcalc.components.vision import Conv2d, LanguageModel, PatchEmbedding
+    from paramcalc.components.weight_sharing import Adapters, Reused
 
 ROOMS = {
     "attention": ("Attention",),
-    "attention_kinds": ("ConvolvedAttention", "ExpertAttention", "GroupedAttention", "HashedAttention"),
-    "latent_attention": ("LatentAttention",),
+    "special_attention": ("ConvolvedAttention", "ExpertAttention", "GroupedAttention", "HashedAttention"),
+    "mla": ("LatentAttention",),
     "ffn": ("Mlp", "Moe", "Router"),
     "linear_attention": ("GatedDeltaNet", "KimiDeltaAttention", "LightningAttention", "Mlstm"),
     "recurrent": ("CausalConv", "Mamba", "Mamba2", "RgLru", "ShortConv"),
     "residual": ("GatedResidual", "HyperConnection"),
     "rwkv": ("RwkvChannelMix", "RwkvTimeMix"),
-    "shared": ("Adapters", "Reused"),
+    "weight_sharing": ("Adapters", "Reused"),
     "sparse": ("CompressedAttention", "Compressor", "Indexer"),
     "vision": ("Conv2d", "LanguageModel", "PatchEmbedding"),
 }

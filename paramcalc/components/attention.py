@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from paramcalc.dims import Size
-from paramcalc.kept import Kept, Span
-from paramcalc.leaves import Linear, Norm, Param
-from paramcalc.spec import Category, Component, Split, by_heads, present, within
-from paramcalc.steps import BATCH, CONTEXT, SOURCE, TOKENS, Axis, Step, per_token
-from paramcalc.work import Limit, Per, Work
+from paramcalc.base.symbolic import Size
+from paramcalc.tree.component import Category, Component, Split, by_heads, present, within
+from paramcalc.tree.leaves import Linear, Norm, Param
+from paramcalc.tree.ops import Limit, Per, Work
+from paramcalc.tree.state import Kept, Span
+from paramcalc.tree.steps import BATCH, CONTEXT, SOURCE, TOKENS, Axis, Step, per_token
 
 Kind = Literal["self", "cross"]
 # Whose keys and values: the layer's own; its own keys that are its values too (Gemma 4); an earlier layer's (Gemma 3n).

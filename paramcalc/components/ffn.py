@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from paramcalc.dims import Size
-from paramcalc.leaves import Linear, Param
-from paramcalc.spec import Category, Component, Part, Split, within
-from paramcalc.steps import BATCH, TOKENS, Step, per_token
-from paramcalc.work import Per
+from paramcalc.base.symbolic import Size
+from paramcalc.tree.component import Category, Component, Part, Split, within
+from paramcalc.tree.leaves import Linear, Param
+from paramcalc.tree.ops import Per
+from paramcalc.tree.steps import BATCH, TOKENS, Step, per_token
 
 
 class Mlp(Component):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from paramcalc.dims import Size
-from paramcalc.kept import FLOAT32, Kept, conv, state
-from paramcalc.leaves import Conv1d, Linear, Norm, Param
-from paramcalc.spec import Category, Component, Split, Weight, by_heads
-from paramcalc.steps import Step
-from paramcalc.work import Work
+from paramcalc.base.symbolic import Size
+from paramcalc.tree.component import Category, Component, Split, Weight, by_heads
+from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
+from paramcalc.tree.ops import Work
+from paramcalc.tree.state import FLOAT32, Kept, conv, state
+from paramcalc.tree.steps import Step
 
 
 class Mamba(Component):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from paramcalc.dims import Size
-from paramcalc.leaves import Linear, Norm, Param
-from paramcalc.spec import Category, Component
-from paramcalc.work import Work
+from paramcalc.base.symbolic import Size
+from paramcalc.tree.component import Category, Component
+from paramcalc.tree.leaves import Linear, Norm, Param
+from paramcalc.tree.ops import Work
 
 
 class HyperConnection(Component):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from paramcalc.dims import Size
-from paramcalc.kept import FLOAT32, Kept, state
-from paramcalc.leaves import Linear, Param
-from paramcalc.spec import Category, Component, Split
+from paramcalc.base.symbolic import Size
+from paramcalc.tree.component import Category, Component, Split
+from paramcalc.tree.leaves import Linear, Param
+from paramcalc.tree.state import FLOAT32, Kept, state
 
 
 class RwkvTimeMix(Component):

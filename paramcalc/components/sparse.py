@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from paramcalc.dims import Size, named
-from paramcalc.kept import FLOAT32, Kept
-from paramcalc.leaves import Linear, Norm, Param
-from paramcalc.spec import Category, Component, Split, by_heads, present
-from paramcalc.work import Limit, Work
+from paramcalc.base.symbolic import Size, named
+from paramcalc.tree.component import Category, Component, Split, by_heads, present
+from paramcalc.tree.leaves import Linear, Norm, Param
+from paramcalc.tree.ops import Limit, Work
+from paramcalc.tree.state import FLOAT32, Kept
 
 
 class Compressor(Component):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paramcalc.containers import Block
-from paramcalc.dims import Size
-from paramcalc.spec import Category, Component, Tie, Weight
-from paramcalc.work import Work
+from paramcalc.base.symbolic import Size
+from paramcalc.tree.component import Category, Component, Tie, Weight
+from paramcalc.tree.containers import Block
+from paramcalc.tree.ops import Work
 
 
 class PatchEmbedding(Component):

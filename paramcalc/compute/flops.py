@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.components.vision import LanguageModel
-from paramcalc.compute.rules import rules
-from paramcalc.compute.setting import Setting, setting
-from paramcalc.count import Figures, describe
-from paramcalc.errors import ParamcalcError
+from paramcalc.compute.rules_of_thumb import rules
+from paramcalc.compute.workload import Setting, setting
+from paramcalc.counting.count import Figures, describe
 from paramcalc.footprint.positions import beyond
 from paramcalc.model import Model
-from paramcalc.spec import CATEGORIES, Component
-from paramcalc.version import SCHEMA_VERSION, __version__
-from paramcalc.work import TERMS, Work
+from paramcalc.tree.component import CATEGORIES, Component
+from paramcalc.tree.ops import TERMS, Work
 
 if TYPE_CHECKING:
-    from paramcalc.compute.report import FlopsReport
+    from paramcalc.reports.flops import FlopsReport
 
 TOWERS = ("vision", "projector")  # what runs for images, not for tokens
 BACKWARD = 2  # gradients for a product's two operands are a product each
@@ -44,7 +44,7 @@ def flops(
     `causal`. Windows limit it, unless `counting` is "reference", which counts what transformers' eager code multiplies.
     Raises ParamcalcError for what is not understood.
     """
-    from paramcalc.compute.report import FlopsReport
+    from paramcalc.reports.flops import FlopsReport
 
     if not isinstance(model, Model):
         raise ParamcalcError(f"flops wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")

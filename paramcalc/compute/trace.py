@@ -9,23 +9,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from paramcalc.assumptions import assume
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.compute.flops import fitted, text_part
-from paramcalc.compute.setting import Setting, setting
-from paramcalc.containers import ROLES, Block, Mtp, Stack
-from paramcalc.count import Figures, describe
-from paramcalc.errors import ParamcalcError
-from paramcalc.footprint.assumptions import assume
+from paramcalc.compute.workload import Setting, setting
+from paramcalc.counting.count import Figures, describe
+from paramcalc.counting.tree_rows import layer_name
 from paramcalc.footprint.cache_dtypes import Entries
-from paramcalc.kept import Kept
-from paramcalc.leaves import Norm
 from paramcalc.model import Model
-from paramcalc.outline import layer_name
-from paramcalc.spec import Component, Part
-from paramcalc.steps import BATCH, CONTEXT, NOTHING, SAME, SOURCE, TOKENS, Shape, Step
-from paramcalc.version import SCHEMA_VERSION, __version__
+from paramcalc.tree.component import Component, Part
+from paramcalc.tree.containers import ROLES, Block, Mtp, Stack
+from paramcalc.tree.leaves import Norm
+from paramcalc.tree.state import Kept
+from paramcalc.tree.steps import BATCH, CONTEXT, NOTHING, SAME, SOURCE, TOKENS, Shape, Step
 
 if TYPE_CHECKING:
-    from paramcalc.compute.report import TraceReport
+    from paramcalc.reports.flops import TraceReport
 
 # The step that a kind of cache is made by, where the component has one of this name.
 MADE_BY = {"key": "k_proj", "value": "v_proj", "latent": "kv_a_proj", "index": "k_proj", "conv": "conv1d"}
@@ -83,7 +83,7 @@ def trace(
 
     The arguments are those of `flops`. Raises ParamcalcError for what is not understood.
     """
-    from paramcalc.compute.report import TraceReport
+    from paramcalc.reports.flops import TraceReport
 
     if not isinstance(model, Model):
         raise ParamcalcError(f"trace wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Attention, Conv2d
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import equal_heads, gqa, mha
-from paramcalc.families.audio import text_model
-from paramcalc.families.feedforward import mlp
-from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import ignored, pre_norm
-from paramcalc.families.towers import tower, tower_in
-from paramcalc.leaves import Conv1d, Linear, Norm
-from paramcalc.spec import Component
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, gqa, mha
+from paramcalc.families.builders.audio_language import text_model
+from paramcalc.families.builders.decoder import ignored, pre_norm
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import joined
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Conv1d, Linear, Norm
 
 
 def hears(c: Config, projector: Callable[[Config, int], Component], *, completes: bool = False) -> Component:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import HyperConnection, KimiDeltaAttention, Mlp, Router
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block
-from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, head_dim, head_gate, normed, normed_at_once, sliding
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.latent_parts import INDEXED, experts, latent_attention, lightning, shared_width
-from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import (
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, head_dim, head_gate, normed, normed_at_once, sliding
+from paramcalc.families.builders.decoder import causal_lm, decoder, norms_after, norms_around, pre_norm, rms
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import (
     DENSE,
     FULL,
     LINEAR,
@@ -24,10 +22,12 @@ from paramcalc.families.patterns import (
     mlp_words,
     per_layer_overrides,
 )
+from paramcalc.families.builders.mla import INDEXED, experts, latent_attention, lightning, shared_width
+from paramcalc.families.builders.mtp import unbuilt_mtp
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, decoder, norms_after, norms_around, pre_norm, rms
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 
 @family("molmo2_text")

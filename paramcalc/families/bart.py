@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from paramcalc.components import Moe
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.families.feedforward import mlp
-from paramcalc.families.heads import lm_head, unknown_head
+from paramcalc.config.view import Config
+from paramcalc.families.builders.decoder import layer_norm
+from paramcalc.families.builders.encoder_decoder import Form, attention, head, joined, layer, model, of_side, side
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.heads import lm_head, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.families.sides import Form, attention, head, joined, layer, model, of_side, side
-from paramcalc.families.skeletons import layer_norm
-from paramcalc.leaves import Embedding, Linear
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Embedding, Linear
 
 M2M = Form(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=False)
 

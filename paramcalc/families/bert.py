@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Attention, Mlp
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block
-from paramcalc.dims import named
-from paramcalc.families.attentions import equal_heads, mha, sized
-from paramcalc.families.encoding import embeddings, encoder, encoder_layer, projected
-from paramcalc.families.feedforward import mlp
-from paramcalc.families.heads import (
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, mha, sized
+from paramcalc.families.builders.decoder import layer_norm
+from paramcalc.families.builders.encoder import embeddings, encoder, encoder_layer, projected
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.heads import (
     ALL_HEADS,
     dense,
     discriminator,
@@ -23,9 +23,9 @@ from paramcalc.families.heads import (
     summary,
 )
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import layer_norm
-from paramcalc.leaves import Conv1d, Embedding, Linear, Norm, Param, Product
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param, Product
 
 # -- BERT with another table or another head ---------------------------------------------------------------------
 

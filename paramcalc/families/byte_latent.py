@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Attention
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import equal_heads, gqa, kv_heads
-from paramcalc.families.feedforward import glu
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, gqa, kv_heads
+from paramcalc.families.builders.decoder import pre_norm, rms
+from paramcalc.families.builders.ffn import glu
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import pre_norm, rms
-from paramcalc.leaves import Embedding, Linear
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear
 
 PATCHES = (
     "how many patches a text falls into is not known; the cache is that of a patch for every byte, and without the "

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paramcalc.config import Config
-from paramcalc.config_reading import Reading
-from paramcalc.containers import Block, Run, Stack, block, stack
-from paramcalc.families.attentions import equal_heads, gqa, mha, sized
-from paramcalc.families.encoding import embeddings, encoder_layer
-from paramcalc.families.feedforward import glu, mlp
-from paramcalc.families.heads import masked_lm_head, unknown_head
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, gqa, mha, sized
+from paramcalc.families.builders.decoder import causal_lm, layer_norm, pre_norm, rms
+from paramcalc.families.builders.encoder import embeddings, encoder_layer
+from paramcalc.families.builders.ffn import glu, mlp
+from paramcalc.families.builders.heads import masked_lm_head, unknown_head
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import joined, only_text, own_text
 from paramcalc.families.page_towers import swin_width
 from paramcalc.families.registry import family, get, split_class
-from paramcalc.families.seeing import joined, only_text, own_text
-from paramcalc.families.skeletons import causal_lm, layer_norm, pre_norm, rms
-from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import plain
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component, by_vocabulary
+from paramcalc.tree.component import Component, by_vocabulary
+from paramcalc.tree.containers import Block, Run, Stack, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 ENCODER_DECODERS = ("t5", "mt5", "umt5")
 IMAGE_ENCODERS = ("vit", "deit", "beit", "swin", "donut-swin", "clip_vision_model", "siglip_vision_model")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Attention, Conv2d, Mlp
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, mha, sized
-from paramcalc.families.feedforward import glu, learned
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, mha, sized
+from paramcalc.families.builders.decoder import layer_norm, pre_norm, rms
+from paramcalc.families.builders.ffn import glu, learned
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import any_language_model, composes, joined, renamed, sees
 from paramcalc.families.page_towers import neck
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import any_language_model, composes, joined, renamed, sees
-from paramcalc.families.skeletons import layer_norm, pre_norm, rms
-from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import cubes, patch_count, patches, plain, qwen2_5_merger, two_layers, vision
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 
 @family("deepseek_vl", ties="above")

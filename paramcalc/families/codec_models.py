@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.config_reading import Reading
-from paramcalc.containers import Block, Run, Stack, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import equal_heads, gqa, head_dim, kv_heads
-from paramcalc.families.feedforward import glu
-from paramcalc.families.heads import unknown_head
+from paramcalc.base.symbolic import named
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, gqa, head_dim, kv_heads
+from paramcalc.families.builders.decoder import causal_lm, pre_norm, rms
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.heads import unknown_head
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import joined
 from paramcalc.families.registry import family, get
-from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import causal_lm, pre_norm, rms
-from paramcalc.families.towers import tower, tower_in
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, Stack, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 # -- MusicGen ----------------------------------------------------------------------------------------------------
 

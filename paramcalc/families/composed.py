@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.config import Config
-from paramcalc.config_reading import Reading
-from paramcalc.containers import Block, block
-from paramcalc.families.heads import unknown_head
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
+from paramcalc.families.builders.heads import unknown_head
+from paramcalc.families.builders.vision_language import renamed
 from paramcalc.families.registry import family, get
-from paramcalc.families.seeing import renamed
-from paramcalc.leaves import Linear
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Linear
 
 
 def half(c: Config, section: str, head: str, **fixed: Any) -> tuple[Component, Config]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import equal_heads, mha
-from paramcalc.families.encoding import CLASSIFIED, embeddings, encoder_layer, projected
-from paramcalc.families.heads import dense, encoder_heads, labels
+from paramcalc.base.symbolic import named
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, mha
+from paramcalc.families.builders.decoder import layer_norm
+from paramcalc.families.builders.encoder import CLASSIFIED, embeddings, encoder_layer, projected
+from paramcalc.families.builders.heads import dense, encoder_heads, labels
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import layer_norm
-from paramcalc.leaves import Conv1d, Embedding, Linear, Param, Product
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Param, Product
 
 
 @family("deberta")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block
-from paramcalc.families.attentions import gqa
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.latent_parts import experts, latent_attention, shared_width
-from paramcalc.families.mtp import mtp_modules
-from paramcalc.families.patterns import DENSE, SPARSE, dense_then_sparse
+from paramcalc.base.value import combined
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa
+from paramcalc.families.builders.decoder import decoder, pre_norm, rms
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import DENSE, SPARSE, dense_then_sparse
+from paramcalc.families.builders.mla import experts, latent_attention, shared_width
+from paramcalc.families.builders.mtp import mtp_modules
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder, pre_norm, rms
-from paramcalc.frozen import combined
+from paramcalc.tree.containers import Block
 
 
 @family("deepseek")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import GatedDeltaNet
-from paramcalc.config import Config
-from paramcalc.config_once import once
-from paramcalc.containers import Block, Mtp
-from paramcalc.dims import named
-from paramcalc.families.attentions import head_dim, head_gate, normed, normed_at_once
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.mixers import delta_net
-from paramcalc.families.patterns import DENSE, FULL, LINEAR, SPARSE, every, mixers, stepped
+from paramcalc.config.once import once
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import head_dim, head_gate, normed, normed_at_once
+from paramcalc.families.builders.decoder import causal_lm, decoder, norms_after, pre_norm, rms
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import DENSE, FULL, LINEAR, SPARSE, every, mixers, stepped
+from paramcalc.families.builders.recurrent import delta_net
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, decoder, norms_after, pre_norm, rms
-from paramcalc.leaves import Linear
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Mtp
+from paramcalc.tree.leaves import Linear
 
 
 def qwen_mixers(c: Config) -> tuple[dict[str, Component], list[str]]:

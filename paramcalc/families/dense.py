@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.families.attentions import gqa, head_dim, kv_heads, normed
-from paramcalc.families.feedforward import activation, glu, mlp
-from paramcalc.families.latent_parts import latent_attention
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, head_dim, kv_heads, normed
+from paramcalc.families.builders.decoder import decoder, layer_norm, norms_around, pre_norm, rms
+from paramcalc.families.builders.ffn import activation, glu, mlp
+from paramcalc.families.builders.mla import latent_attention
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder, layer_norm, norms_around, pre_norm, rms
-from paramcalc.leaves import Norm, Param
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Norm, Param
 
 
 @family("arcee", "cosmos3_edge_text")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.families.attentions import equal_heads, gqa, mha
-from paramcalc.families.feedforward import glu
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, gqa, mha
+from paramcalc.families.builders.decoder import decoder, layer_norm, pre_norm, rms
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.towers import tower
+from paramcalc.families.builders.vision_language import composes, sees
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import composes, sees
-from paramcalc.families.skeletons import decoder, layer_norm, pre_norm, rms
-from paramcalc.families.towers import tower
 from paramcalc.families.vision import cubes, glm4v_merger, patch_count, patches, plain, square, two_layers
-from paramcalc.leaves import Embedding, Linear, Norm
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm
 
 
 @family("lighton_ocr", ties="above")

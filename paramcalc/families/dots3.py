@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Conv2d, LatentAttention, Mlp
-from paramcalc.config import Config
-from paramcalc.config_reading import Reading
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import equal_heads, head_gate, mha, sized
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.latent_parts import INDEXED, frequent, lightning
-from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, mlp_words, per_layer_overrides
+from paramcalc.families.builders.attention import equal_heads, head_gate, mha, sized
+from paramcalc.families.builders.decoder import decoder, layer_norm, pre_norm, rms
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import DENSE, FULL, SLIDING, SPARSE, mlp_words, per_layer_overrides
+from paramcalc.families.builders.mla import INDEXED, frequent, lightning
+from paramcalc.families.builders.mtp import unbuilt_mtp
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import joined, own_language_model, section_alone, text_alone
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import joined, own_language_model, section_alone, text_alone
-from paramcalc.families.skeletons import decoder, layer_norm, pre_norm, rms
-from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import patches, two_layers
-from paramcalc.kept import FLOAT32
-from paramcalc.leaves import Linear, Norm
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Linear, Norm
+from paramcalc.tree.state import FLOAT32
 
 SWA = dict(num_attention_heads=64, q_lora_rank=1024, kv_lora_rank=1024, qk_nope_head_dim=192) | dict(
     qk_rope_head_dim=None, v_head_dim=128

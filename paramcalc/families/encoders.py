@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from paramcalc.components import GroupedAttention, Mlp
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.families.attentions import equal_heads, mha
-from paramcalc.families.encoding import CLASSIFIED, embeddings, encoder, encoder_layer, projected
-from paramcalc.families.feedforward import mlp
-from paramcalc.families.heads import ALL_HEADS, POOLED, dense, encoder_heads, labels, masked_lm_head, roberta_heads
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, mha
+from paramcalc.families.builders.decoder import layer_norm
+from paramcalc.families.builders.encoder import CLASSIFIED, embeddings, encoder, encoder_layer, projected
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.heads import (
+    ALL_HEADS,
+    POOLED,
+    dense,
+    encoder_heads,
+    labels,
+    masked_lm_head,
+    roberta_heads,
+)
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import layer_norm
-from paramcalc.leaves import Conv1d, Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 
 APPROXIMATED = "approximated attention is counted as full attention"
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from paramcalc.components import ConvolvedAttention, ExpertAttention
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.families.attentions import kv_heads
-from paramcalc.families.feedforward import moe
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import kv_heads
+from paramcalc.families.builders.decoder import causal_lm, decoder, rms
+from paramcalc.families.builders.ffn import moe
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, decoder, rms
-from paramcalc.leaves import Linear, Norm, Param
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Linear, Norm, Param
 
 
 @family("jetmoe")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Conv2d, Mlp
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import sized
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import sized
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import any_language_model, joined
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import any_language_model, joined
-from paramcalc.families.towers import tower, tower_in
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 STAGES: dict[str, list[int]] = {
     "embed_dim": [128, 256, 512, 1024],

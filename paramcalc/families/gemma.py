@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from paramcalc.components import Attention
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block
-from paramcalc.families.attentions import gqa, head_dim, kv_heads, normed, sized, sliding
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.patterns import FULL, SLIDING, full_every, per_layer_overrides
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, head_dim, kv_heads, normed, sized, sliding
+from paramcalc.families.builders.decoder import causal_lm, decoder, norms_around, rms
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import FULL, SLIDING, full_every, per_layer_overrides
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, decoder, norms_around, rms
-from paramcalc.leaves import Embedding, Linear, Norm, Param, Product
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param, Product
 
 
 @family("gemma")

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Attention, Reused
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import gqa
-from paramcalc.families.feedforward import glu, mlp
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa
+from paramcalc.families.builders.decoder import norms_around, rms
+from paramcalc.families.builders.ffn import glu, mlp
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import joined, text_alone
 from paramcalc.families.registry import family, get
-from paramcalc.families.seeing import joined, text_alone
-from paramcalc.families.skeletons import norms_around, rms
-from paramcalc.families.towers import tower, tower_in
-from paramcalc.leaves import Conv1d, Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 
 
 def text_part(c: Config, head: str | None = None, **ours: Any) -> tuple[Component, Config]:

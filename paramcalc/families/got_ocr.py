@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from paramcalc.components import Conv2d
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.families.audio import text_model
-from paramcalc.families.heads import decoder_head
+from paramcalc.config.view import Config
+from paramcalc.families.builders.audio_language import text_model
+from paramcalc.families.builders.encoder_decoder import Form, side
+from paramcalc.families.builders.heads import decoder_head
+from paramcalc.families.builders.towers import tower_in
+from paramcalc.families.builders.vision_language import joined, sees
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import joined, sees
-from paramcalc.families.sides import Form, side
-from paramcalc.families.towers import tower_in
 from paramcalc.families.vision import two_layers
-from paramcalc.leaves import Linear
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Linear
 
 
 @family("got_ocr2", "pp_chart2table")

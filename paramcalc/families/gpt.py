@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.families.attentions import mha
-from paramcalc.families.feedforward import mlp
-from paramcalc.families.heads import decoder_head
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import mha
+from paramcalc.families.builders.decoder import causal_lm, decoder, layer_norm, positions, pre_norm
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.heads import decoder_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, positions, pre_norm
-from paramcalc.leaves import Embedding, Linear, Norm
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm
 
 REPEATED = "transformers' Falcon keeps a copy of each key and value head for every query head that shares it"
 UNFORGETTING = "transformers' GPT-Neo keeps all tokens of local layers too (kv_policy=uniform)"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Attention
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import equal_heads
-from paramcalc.families.audio import text_model
+from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import conformer_layer
-from paramcalc.families.feedforward import mlp
+from paramcalc.families.builders.attention import equal_heads
+from paramcalc.families.builders.audio_language import text_model
+from paramcalc.families.builders.decoder import batch_norm
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import joined
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import batch_norm
-from paramcalc.families.towers import tower, tower_in
-from paramcalc.leaves import Embedding, Linear, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Param
 
 
 @tower("granite_speech_encoder", "granite_speech_plus_encoder")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.families.attentions import equal_heads, gqa, sized
-from paramcalc.families.audio import audio_tower, text_model, two_matrices
+from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import hears, tower_norm
-from paramcalc.families.feedforward import glu, mlp
+from paramcalc.families.builders.attention import equal_heads, gqa, sized
+from paramcalc.families.builders.audio_language import audio_tower, text_model, two_matrices
+from paramcalc.families.builders.decoder import causal_lm, rms
+from paramcalc.families.builders.ffn import glu, mlp
+from paramcalc.families.builders.towers import only, tower
+from paramcalc.families.builders.vision_language import joined
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import causal_lm, rms
-from paramcalc.families.towers import only, tower
 from paramcalc.families.vision import two_layers
-from paramcalc.leaves import Conv1d, Linear
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Conv1d, Linear
 
 # -- with the tower counted --------------------------------------------------------------------------------------
 

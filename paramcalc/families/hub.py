@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, mha
-from paramcalc.families.feedforward import glu, mlp, moe
-from paramcalc.families.heads import unknown_head
-from paramcalc.families.patterns import DENSE, SPARSE, every
+from paramcalc.base.symbolic import named
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, mha
+from paramcalc.families.builders.decoder import decoder, layer_norm, norms_around, parallel, pre_norm, rms, unpublished
+from paramcalc.families.builders.ffn import glu, mlp, moe
+from paramcalc.families.builders.heads import unknown_head
+from paramcalc.families.builders.layer_types import DENSE, SPARSE, every
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder, layer_norm, norms_around, parallel, pre_norm, rms, unpublished
-from paramcalc.leaves import Embedding, Linear, Norm
-from paramcalc.spec import Component, by_vocabulary
+from paramcalc.tree.component import Component, by_vocabulary
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm
 
 # -- Llama with other norms or biases ----------------------------------------------------------------------------
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Mtp, block
-from paramcalc.families.attentions import gqa, normed
-from paramcalc.families.feedforward import glu, mlp, moe
-from paramcalc.families.patterns import DENSE, SPARSE, first_dense
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, normed
+from paramcalc.families.builders.decoder import decoder, layer_norm, parallel, pre_norm, rms, unpublished
+from paramcalc.families.builders.ffn import glu, mlp, moe
+from paramcalc.families.builders.layer_types import DENSE, SPARSE, first_dense
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder, layer_norm, parallel, pre_norm, rms, unpublished
-from paramcalc.leaves import Linear
+from paramcalc.tree.containers import Block, Mtp, block
+from paramcalc.tree.leaves import Linear
 
 
 @family("mixformer-sequential")

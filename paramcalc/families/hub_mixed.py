@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Attention, LightningAttention, Mlp
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, head_dim, mha, sized
-from paramcalc.families.feedforward import glu, mlp, moe
-from paramcalc.families.mixers import mamba
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, head_dim, mha, sized
+from paramcalc.families.builders.decoder import causal_lm, decoder, ignored, pre_norm, rms
+from paramcalc.families.builders.ffn import glu, mlp, moe
+from paramcalc.families.builders.recurrent import mamba
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, decoder, ignored, pre_norm, rms
-from paramcalc.leaves import Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Linear, Norm, Param
 
 # -- MiniMax-01 --------------------------------------------------------------------------------------------------
 

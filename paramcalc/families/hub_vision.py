@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.config_reading import Reading
-from paramcalc.containers import Block, block
-from paramcalc.dims import named
-from paramcalc.families.heads import unknown_head
+from paramcalc.base.symbolic import named
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
+from paramcalc.families.builders.heads import unknown_head
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import joined
 from paramcalc.families.registry import family, get
-from paramcalc.families.seeing import joined
-from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import internvl_vision, two_layers
-from paramcalc.leaves import Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Norm, Param
 
 INTERNVL_LANGUAGES = ("internlm2", "llama", "phi3", "qwen2", "qwen3", "qwen3_moe")
 

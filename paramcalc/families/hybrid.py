@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import LightningAttention, RgLru
-from paramcalc.config import Config
-from paramcalc.containers import Block
-from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, head_dim
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.patterns import FULL, LINEAR, SLIDING, every, mixers
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, head_dim
+from paramcalc.families.builders.decoder import decoder
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import FULL, LINEAR, SLIDING, every, mixers
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder
+from paramcalc.tree.containers import Block
 
 
 @family("minimax")

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Conv2d
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import equal_heads, gqa, mha
-from paramcalc.families.feedforward import glu, mlp
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, gqa, mha
+from paramcalc.families.builders.decoder import batch_norm, decoder, layer_norm, pre_norm
+from paramcalc.families.builders.ffn import glu, mlp
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import (
+    any_language_model,
+    joined,
+    own_language_model,
+    section_alone,
+    text_alone,
+)
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import any_language_model, joined, own_language_model, section_alone, text_alone
-from paramcalc.families.skeletons import batch_norm, decoder, layer_norm, pre_norm
-from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import patch_count, patches
-from paramcalc.leaves import Embedding, Linear, Norm
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm
 
 # -- VQGAN (2012.09841) ------------------------------------------------------------------------------------------
 

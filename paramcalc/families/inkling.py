@@ -7,24 +7,24 @@ from math import isqrt, log
 from operator import mul
 from typing import Any
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Attention, CausalConv, Mlp
-from paramcalc.config import Config
-from paramcalc.config_reading import Reading
-from paramcalc.containers import Block, Run, block
-from paramcalc.dims import named
-from paramcalc.families.attentions import head_gate
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
-from paramcalc.families.feedforward import moe
-from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import DENSE, SPARSE, every, mlp_words
-from paramcalc.families.reading import entries, reading
+from paramcalc.families.builders.attention import head_gate
+from paramcalc.families.builders.decoder import causal_lm, rms
+from paramcalc.families.builders.ffn import moe
+from paramcalc.families.builders.layer_types import DENSE, SPARSE, every, mlp_words
+from paramcalc.families.builders.mtp import unbuilt_mtp
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import joined, only_text, own_language_model, section_alone, text_alone
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import joined, only_text, own_language_model, section_alone, text_alone
-from paramcalc.families.skeletons import causal_lm, rms
-from paramcalc.families.towers import tower, tower_in
-from paramcalc.kept import FLOAT32
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.families.schemas import entries, reading
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
+from paramcalc.tree.state import FLOAT32
 
 FULL, SLIDING = "hybrid", "hybrid_sliding"
 

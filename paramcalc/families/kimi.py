@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from paramcalc.components import KimiDeltaAttention
-from paramcalc.config import Config
-from paramcalc.containers import Block
-from paramcalc.families.attentions import head_gate
-from paramcalc.families.feedforward import glu
-from paramcalc.families.latent_parts import experts, latent_attention
-from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import (
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import head_gate
+from paramcalc.families.builders.decoder import decoder
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.layer_types import (
     DENSE,
     FULL,
     LINEAR,
@@ -20,9 +18,11 @@ from paramcalc.families.patterns import (
     mixers,
     mlp_words,
 )
+from paramcalc.families.builders.mla import experts, latent_attention
+from paramcalc.families.builders.mtp import unbuilt_mtp
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block
 
 
 def delta_and_latent(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
+from paramcalc.config.view import Config
+from paramcalc.families.builders.decoder import ignored, layer_norm
+from paramcalc.families.builders.towers import tower
+from paramcalc.families.builders.vision_language import composes
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import composes
-from paramcalc.families.skeletons import ignored, layer_norm
-from paramcalc.families.towers import tower
 from paramcalc.families.vision import pair, plain, two_layers
-from paramcalc.leaves import Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Norm, Param
 
 
 @tower("moonvit", "kimi_k25_vision")

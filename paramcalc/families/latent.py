@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from paramcalc.components import LatentAttention, Router
 from paramcalc.components.ffn import Experts
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.latent_parts import experts, frequent, latent_attention, lightning, shared_width
-from paramcalc.families.mtp import mtp_modules, unbuilt_mtp
-from paramcalc.families.patterns import DENSE, SPARSE, first_dense, mlp_words
+from paramcalc.config.view import Config
+from paramcalc.families.builders.decoder import causal_lm, decoder, ignored, pre_norm, rms
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import DENSE, SPARSE, first_dense, mlp_words
+from paramcalc.families.builders.mla import experts, frequent, latent_attention, lightning, shared_width
+from paramcalc.families.builders.mtp import mtp_modules, unbuilt_mtp
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, decoder, ignored, pre_norm, rms
-from paramcalc.leaves import Linear
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block
+from paramcalc.tree.leaves import Linear
 
 
 def indexed(c: Config) -> LatentAttention:

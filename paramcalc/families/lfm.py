@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import ShortConv
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.dims import named
-from paramcalc.families.attentions import head_gate, normed, sliding
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, first_dense, mixers
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import head_gate, normed, sliding
+from paramcalc.families.builders.decoder import decoder, rms
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import DENSE, FULL, SLIDING, SPARSE, first_dense, mixers
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder, rms
-from paramcalc.leaves import Norm
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Norm
 
 CONV = "conv"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from paramcalc.components import Attention
-from paramcalc.config import Config
-from paramcalc.containers import Block
-from paramcalc.families.attentions import equal_heads, gqa, normed, normed_apart, normed_at_once, sliding
-from paramcalc.families.feedforward import glu, mlp
-from paramcalc.families.patterns import FULL, SLIDING, kinds
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, gqa, normed, normed_apart, normed_at_once, sliding
+from paramcalc.families.builders.decoder import decoder, layer_norm, norms_after, parallel, pre_norm
+from paramcalc.families.builders.ffn import glu, mlp
+from paramcalc.families.builders.layer_types import FULL, SLIDING, kinds
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder, layer_norm, norms_after, parallel, pre_norm
-from paramcalc.leaves import Norm
+from paramcalc.tree.containers import Block
+from paramcalc.tree.leaves import Norm
 
 
 @family(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.dims import named
+from paramcalc.base.symbolic import named
+from paramcalc.config.view import Config
+from paramcalc.families.builders.vision_language import composes, renamed, sees
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import composes, renamed, sees
 from paramcalc.families.vision import two_layers
-from paramcalc.leaves import Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Linear, Norm, Param
 
 
 def tapped(c: Config) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block
-from paramcalc.families.mixers import mamba, ssd
+from paramcalc.config.view import Config
+from paramcalc.families.builders.decoder import causal_lm, rms
+from paramcalc.families.builders.recurrent import mamba, ssd
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, rms
+from paramcalc.tree.containers import Block, Run, block
 
 
 @family("mamba", "falcon_mamba")

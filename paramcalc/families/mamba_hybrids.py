@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from paramcalc.components import Mamba2, Mlp, Moe
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block
-from paramcalc.families.attentions import gqa
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.mixers import mamba, ssd
-from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import FULL, LINEAR, mixers
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa
+from paramcalc.families.builders.decoder import causal_lm, decoder, rms
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import FULL, LINEAR, mixers
+from paramcalc.families.builders.mtp import unbuilt_mtp
+from paramcalc.families.builders.recurrent import mamba, ssd
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, decoder, rms
-from paramcalc.leaves import Linear
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block
+from paramcalc.tree.leaves import Linear
 
 
 @family("jamba")

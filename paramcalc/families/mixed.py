@@ -5,17 +5,15 @@ from __future__ import annotations
 from math import isqrt
 from typing import Any
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Mlp
 from paramcalc.components.ffn import Experts
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, head_dim, head_gate, kv_heads, normed, sliding
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.heads import decoder_head
-from paramcalc.families.mixers import delta_net
-from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import (
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, head_dim, head_gate, kv_heads, normed, sliding
+from paramcalc.families.builders.decoder import causal_lm, decoder, norms_around, pre_norm, rms
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.heads import decoder_head
+from paramcalc.families.builders.layer_types import (
     DENSE,
     FULL,
     LINEAR,
@@ -27,10 +25,12 @@ from paramcalc.families.patterns import (
     kinds,
     mlp_words,
 )
+from paramcalc.families.builders.mtp import unbuilt_mtp
+from paramcalc.families.builders.recurrent import delta_net
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, decoder, norms_around, pre_norm, rms
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 # -- layers of their own kind ------------------------------------------------------------------------------------
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from paramcalc.components import Moe
-from paramcalc.config import Config
-from paramcalc.containers import Block
-from paramcalc.families.attentions import equal_heads, gqa, kv_heads, normed, sliding
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, every, full_every, full_first, kinds, stepped
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, gqa, kv_heads, normed, sliding
+from paramcalc.families.builders.decoder import decoder
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import (
+    DENSE,
+    FULL,
+    SLIDING,
+    SPARSE,
+    every,
+    full_every,
+    full_first,
+    kinds,
+    stepped,
+)
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder
-from paramcalc.leaves import Norm
+from paramcalc.tree.containers import Block
+from paramcalc.tree.leaves import Norm
 
 
 @family("mixtral")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.families.attentions import gqa, head_dim
-from paramcalc.families.feedforward import glu
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, head_dim
+from paramcalc.families.builders.decoder import causal_lm, pre_norm, rms
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.vision_language import joined
 from paramcalc.families.registry import family, get
-from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import causal_lm, pre_norm, rms
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 
 def language_model(c: Config, section: str, model_type: str, **fixed: Any) -> Component:

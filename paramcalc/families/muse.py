@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
+from paramcalc.config.view import Config
+from paramcalc.families.builders.decoder import layer_norm
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import joined, own_language_model, section_alone, text_alone
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import joined, own_language_model, section_alone, text_alone
-from paramcalc.families.skeletons import layer_norm
-from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import plain, two_layers
-from paramcalc.leaves import Conv1d, Embedding, Linear, Norm
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm
 
 
 @tower("muse_glimmer_vision", "muse_spark_vision")

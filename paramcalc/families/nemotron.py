@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Conv2d, Mlp
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import equal_heads, head_dim, kv_heads, mha, sized
-from paramcalc.families.audio import text_model
+from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import conformer_layer, tower_norm
-from paramcalc.families.feedforward import mlp
+from paramcalc.families.builders.attention import equal_heads, head_dim, kv_heads, mha, sized
+from paramcalc.families.builders.audio_language import text_model
+from paramcalc.families.builders.decoder import batch_norm, layer_norm, scaled
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import joined, own_language_model, section_alone, text_alone
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import joined, own_language_model, section_alone, text_alone
-from paramcalc.families.skeletons import batch_norm, layer_norm, scaled
-from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import two_layers
-from paramcalc.leaves import Conv1d, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
 
 # -- Nemotron 3 Nano Omni ----------------------------------------------------------------------------------------
 

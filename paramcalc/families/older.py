@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.families.attentions import equal_heads, gqa, mha, sized
-from paramcalc.families.feedforward import glu, mlp
-from paramcalc.families.heads import decoder_head, labels, lm_head, unknown_head
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, gqa, mha, sized
+from paramcalc.families.builders.decoder import causal_lm, decoder, layer_norm, positions, pre_norm, rms
+from paramcalc.families.builders.ffn import glu, mlp
+from paramcalc.families.builders.heads import decoder_head, labels, lm_head, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, decoder, layer_norm, positions, pre_norm, rms
-from paramcalc.leaves import Embedding, Linear, Norm, Param, Product
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param, Product
 
 UNCACHED = "OpenAIGPTLMHeadModel has no cache and computes all keys and values again for each token"
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.families.attentions import mha
+from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import chunk_encoder, spectrogram, tower_norm
-from paramcalc.families.feedforward import mlp
-from paramcalc.families.heads import unknown_head
+from paramcalc.families.builders.attention import mha
+from paramcalc.families.builders.decoder import pre_norm
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.heads import unknown_head
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import joined, section_alone, text_alone
 from paramcalc.families.registry import family, get
-from paramcalc.families.seeing import joined, section_alone, text_alone
-from paramcalc.families.skeletons import pre_norm
-from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import qwen2_5_merger, qwen3_merger
-from paramcalc.leaves import Embedding, Linear
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear
 
 
 @tower("qwen2_5_omni_audio_encoder")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, head_dim, sized
+from paramcalc.base.symbolic import named
+from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
-from paramcalc.families.feedforward import glu, mlp, moe
-from paramcalc.families.skeletons import pre_norm, scaled
+from paramcalc.families.builders.attention import gqa, head_dim, sized
+from paramcalc.families.builders.decoder import pre_norm, scaled
+from paramcalc.families.builders.ffn import glu, mlp, moe
+from paramcalc.families.builders.towers import tower, tower_in
 from paramcalc.families.sound_codecs import hifi_gan, snake, wave
-from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import two_layers
-from paramcalc.leaves import Conv1d, Embedding, Linear, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Param
 
 # -- Qwen2.5 (2503.20215, section 2.3) ---------------------------------------------------------------------------
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.families.encoding import embeddings, encoder, encoder_layer
-from paramcalc.families.heads import decoder_head
+from paramcalc.config.view import Config
+from paramcalc.families.builders.decoder import layer_norm
+from paramcalc.families.builders.encoder import embeddings, encoder, encoder_layer
+from paramcalc.families.builders.heads import decoder_head
+from paramcalc.families.builders.vision_language import composes, joined, sees
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import composes, joined, sees
-from paramcalc.families.skeletons import layer_norm
 from paramcalc.families.vision import averaged, glm4v_merger, qwen2_5_merger, qwen2_merger, qwen3_merger, vision
-from paramcalc.leaves import Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Linear, Norm, Param
 
 
 @family("gemma3", ties="above")

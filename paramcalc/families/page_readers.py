@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from paramcalc.components import Conv2d
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.families.attentions import gqa, mha
-from paramcalc.families.feedforward import glu
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, mha
+from paramcalc.families.builders.decoder import layer_norm, pre_norm, rms
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import composes, sees
 from paramcalc.families.page_towers import segment_anything
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import composes, sees
-from paramcalc.families.skeletons import layer_norm, pre_norm, rms
-from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import pair, patch_count, plain, siglip, two_layers
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 # -- DeepSeek-OCR 2 and Unlimited-OCR ----------------------------------------------------------------------------
 

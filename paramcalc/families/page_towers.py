@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Conv2d, Mlp
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import equal_heads, mha, sized
-from paramcalc.families.encoding import embeddings
-from paramcalc.families.feedforward import glu, mlp
-from paramcalc.families.skeletons import layer_norm, pre_norm, rms, scaled
-from paramcalc.families.towers import tower
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, mha, sized
+from paramcalc.families.builders.decoder import layer_norm, pre_norm, rms, scaled
+from paramcalc.families.builders.encoder import embeddings
+from paramcalc.families.builders.ffn import glu, mlp
+from paramcalc.families.builders.towers import tower
 from paramcalc.families.vision import pair, patch_count, patches
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 
 @tower("got_ocr2_vision", "pp_chart2table_vision", "pp_formulanet_vision", "sam_vision_model")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from paramcalc.components import Mlp
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.families.attentions import sized
-from paramcalc.families.heads import labels, unknown_head
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import sized
+from paramcalc.families.builders.heads import labels, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 
 @family("perceiver")

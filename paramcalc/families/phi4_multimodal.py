@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.families.attentions import gqa
-from paramcalc.families.feedforward import glu
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa
+from paramcalc.families.builders.decoder import decoder
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.vision_language import joined
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import joined
-from paramcalc.families.skeletons import decoder
 from paramcalc.families.vision import siglip
-from paramcalc.leaves import Conv1d, Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 
 
 @family("phi4_multimodal")

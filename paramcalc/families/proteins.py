@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block
-from paramcalc.families.attentions import equal_heads, gqa
-from paramcalc.families.encoding import embeddings, encoder, encoder_layer
-from paramcalc.families.feedforward import glu
-from paramcalc.families.heads import encoder_heads, masked_lm_head
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, gqa
+from paramcalc.families.builders.decoder import layer_norm, pre_norm, rms
+from paramcalc.families.builders.encoder import embeddings, encoder, encoder_layer
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.heads import encoder_heads, masked_lm_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import layer_norm, pre_norm, rms
-from paramcalc.leaves import Embedding, Linear, Param
+from paramcalc.tree.containers import Block
+from paramcalc.tree.leaves import Embedding, Linear, Param
 
 
 @family("esm")

@@ -5,19 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import CausalConv, GatedResidual
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.dims import named
-from paramcalc.families.attentions import head_gate, normed
-from paramcalc.families.feedforward import moe
-from paramcalc.families.latent_parts import INDEXED, unweighted
-from paramcalc.families.mixers import delta_net
-from paramcalc.families.patterns import FULL, LINEAR, every
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import head_gate, normed
+from paramcalc.families.builders.decoder import causal_lm
+from paramcalc.families.builders.ffn import moe
+from paramcalc.families.builders.layer_types import FULL, LINEAR, every
+from paramcalc.families.builders.mla import INDEXED, unweighted
+from paramcalc.families.builders.recurrent import delta_net
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 MOST_TABLES = 1000  # finding a prime number for each takes a moment
 

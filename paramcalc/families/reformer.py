@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from paramcalc.components import HashedAttention
-from paramcalc.config import Config
-from paramcalc.containers import Block, block, stack
-from paramcalc.families.attentions import sized
-from paramcalc.families.feedforward import mlp
-from paramcalc.families.heads import labels, unknown_head
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import sized
+from paramcalc.families.builders.decoder import layer_norm, positions, pre_norm
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.heads import labels, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import layer_norm, positions, pre_norm
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 
 @family("reformer")

@@ -9,11 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from paramcalc.config import Config
-from paramcalc.config_reading import Reading
-from paramcalc.errors import UnknownFamilyError, nearest
-from paramcalc.families.reading import entries, reading
-from paramcalc.spec import Component
+from paramcalc.base.errors import UnknownFamilyError, nearest
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
+from paramcalc.families.schemas import entries, reading
+from paramcalc.tree.component import Component
 
 Recipe = Callable[[Config], Component]
 R = TypeVar("R", bound=Recipe)
@@ -63,7 +63,7 @@ class Registered(NamedTuple):
 
 
 def family(*names: str, **facts: Any) -> Callable[[R], R]:
-    """Register a recipe under one `model_type` or several; how their configs are read is in `readings/`.
+    """Register a recipe under one `model_type` or several; how their configs are read is in `schemas/`.
 
     `facts` are what sets these families apart from others with the same recipe, which reads them like fields.
     """

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from paramcalc.components import CompressedAttention, Compressor, HyperConnection
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.families.attentions import head_gate
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.latent_parts import CSA, HCA, experts, latent_attention, lightning
-from paramcalc.families.patterns import DENSE, SLIDING, SPARSE, first_dense, mlp_words
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import head_gate
+from paramcalc.families.builders.decoder import causal_lm, rms
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import DENSE, SLIDING, SPARSE, first_dense, mlp_words
+from paramcalc.families.builders.mla import CSA, HCA, experts, latent_attention, lightning
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, rms
-from paramcalc.leaves import Linear, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Linear, Param
 
 
 def streams(c: Config, mixtures: int, scales: int) -> HyperConnection:

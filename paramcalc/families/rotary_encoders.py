@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from paramcalc.components import Mlp
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.families.attentions import equal_heads, gqa, mha, sliding
-from paramcalc.families.encoding import embeddings, encoder, encoder_layer, projected
-from paramcalc.families.feedforward import glu, mlp
-from paramcalc.families.heads import encoder_heads, lm_head, masked_lm_head, roberta_heads, unknown_head
-from paramcalc.families.patterns import FULL, SLIDING, every, kinds
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, gqa, mha, sliding
+from paramcalc.families.builders.decoder import pre_norm, rms, unpublished
+from paramcalc.families.builders.encoder import embeddings, encoder, encoder_layer, projected
+from paramcalc.families.builders.ffn import glu, mlp
+from paramcalc.families.builders.heads import encoder_heads, lm_head, masked_lm_head, roberta_heads, unknown_head
+from paramcalc.families.builders.layer_types import FULL, SLIDING, every, kinds
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import pre_norm, rms, unpublished
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 # -- norms after -------------------------------------------------------------------------------------------------
 

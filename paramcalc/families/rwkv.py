@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Mlp, Mlstm, RwkvChannelMix, RwkvTimeMix
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.heads import decoder_head
+from paramcalc.config.view import Config
+from paramcalc.families.builders.decoder import causal_lm, layer_norm, pre_norm
+from paramcalc.families.builders.heads import decoder_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, layer_norm, pre_norm
-from paramcalc.leaves import Embedding, Norm
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Norm
 
 
 @family("rwkv")

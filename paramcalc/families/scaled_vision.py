@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Conv2d
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, Stack, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import mha
-from paramcalc.families.feedforward import mlp
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import mha
+from paramcalc.families.builders.decoder import layer_norm, scaled
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.towers import tower
+from paramcalc.families.builders.vision_language import sees
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import sees
-from paramcalc.families.skeletons import layer_norm, scaled
-from paramcalc.families.towers import tower
 from paramcalc.families.vision import patch_count, patches, square, two_layers
-from paramcalc.leaves import Embedding, Linear, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, Stack, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Param
 
 
 def scaled_layers(v: Config, hidden: int | None = None) -> Stack:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import sized
+from paramcalc.base.symbolic import named
+from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import conformer_layer, tower_norm
-from paramcalc.families.feedforward import mlp
-from paramcalc.families.heads import lm_head, unknown_head
+from paramcalc.families.builders.attention import sized
+from paramcalc.families.builders.decoder import batch_norm
+from paramcalc.families.builders.encoder_decoder import Form, attention, layer, side
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.heads import lm_head, unknown_head
+from paramcalc.families.builders.vision_language import joined
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import joined
-from paramcalc.families.sides import Form, attention, layer, side
-from paramcalc.families.skeletons import batch_norm
 from paramcalc.families.sound_codecs import hifi_gan, wave
-from paramcalc.leaves import Embedding, Linear, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Param
 
 FORM = Form(spare_rows=None, embed_norm=False, pre_norm=True)
 WITHIN = FORM._replace(norms=None)  # a tower, which is counted as a whole

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Conv2d
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config import Config
-from paramcalc.config_reading import Reading
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, normed, sized
-from paramcalc.families.feedforward import glu, mlp
-from paramcalc.families.patterns import FULL, mixers
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, normed, sized
+from paramcalc.families.builders.decoder import ignored, layer_norm, pre_norm, rms
+from paramcalc.families.builders.ffn import glu, mlp
+from paramcalc.families.builders.layer_types import FULL, mixers
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import (
+    composes,
+    joined,
+    own_language_model,
+    section_alone,
+    sees,
+    text_alone,
+)
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import composes, joined, own_language_model, section_alone, sees, text_alone
-from paramcalc.families.skeletons import ignored, layer_norm, pre_norm, rms
-from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import cubes, pair, patches, plain, square, two_layers
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 # -- Molmo 2 -----------------------------------------------------------------------------------------------------
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from math import ceil, prod
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import equal_heads, gqa
+from paramcalc.base.symbolic import named
+from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
-from paramcalc.families.feedforward import mlp
-from paramcalc.families.skeletons import scaled
-from paramcalc.families.towers import tower
-from paramcalc.leaves import Conv1d, Param
-from paramcalc.spec import Component, present
+from paramcalc.families.builders.attention import equal_heads, gqa
+from paramcalc.families.builders.decoder import scaled
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.towers import tower
+from paramcalc.tree.component import Component, present
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Conv1d, Param
 
 
 def conv(v: Config, d_in: int, d_out: int, kernel: int, *, back: bool = False) -> Block:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.config import Config
-from paramcalc.containers import Block
-from paramcalc.dims import named
-from paramcalc.families.attentions import gqa, mha, normed, normed_at_once
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.mtp import mtp_modules, unbuilt_mtp
-from paramcalc.families.patterns import DENSE, SPARSE, dense_then_sparse, first_dense, mlp_words
+from paramcalc.base.symbolic import named
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, mha, normed, normed_at_once
+from paramcalc.families.builders.decoder import decoder, ignored, layer_norm, norms_after, pre_norm, rms
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import DENSE, SPARSE, dense_then_sparse, first_dense, mlp_words
+from paramcalc.families.builders.mtp import mtp_modules, unbuilt_mtp
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder, ignored, layer_norm, norms_after, pre_norm, rms
-from paramcalc.leaves import Norm
+from paramcalc.tree.containers import Block
+from paramcalc.tree.leaves import Norm
 
 
 @family("aria_text")

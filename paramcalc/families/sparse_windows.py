@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from paramcalc.components import Attention
-from paramcalc.config import Config
-from paramcalc.containers import Block
-from paramcalc.families.attentions import gqa, head_dim, head_gate, normed, sized, sliding
-from paramcalc.families.feedforward import glu, moe
-from paramcalc.families.latent_parts import unweighted
-from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import DENSE, FULL, SLIDING, SPARSE, every, first_dense, full_every, kinds, mlp_words
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, head_dim, head_gate, normed, sized, sliding
+from paramcalc.families.builders.decoder import decoder, ignored, norms_around, parallel
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import (
+    DENSE,
+    FULL,
+    SLIDING,
+    SPARSE,
+    every,
+    first_dense,
+    full_every,
+    kinds,
+    mlp_words,
+)
+from paramcalc.families.builders.mla import unweighted
+from paramcalc.families.builders.mtp import unbuilt_mtp
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder, ignored, norms_around, parallel
-from paramcalc.leaves import Norm
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block
+from paramcalc.tree.leaves import Norm
 
 CHUNKED, INDEXED = "chunked_attention", "minimax_m3_sparse"
 

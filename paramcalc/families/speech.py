@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.families.audio import WHISPER
-from paramcalc.families.heads import labels, lm_head, unknown_head
+from paramcalc.config.view import Config
+from paramcalc.families.builders.audio_language import WHISPER
+from paramcalc.families.builders.decoder import layer_norm
+from paramcalc.families.builders.encoder_decoder import Form, layer, side, spectrogram_encoder
+from paramcalc.families.builders.heads import labels, lm_head, unknown_head
 from paramcalc.families.registry import family
-from paramcalc.families.sides import Form, layer, side, spectrogram_encoder
-from paramcalc.families.skeletons import layer_norm
-from paramcalc.leaves import Embedding, Linear, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Param
 
 # -- Whisper -----------------------------------------------------------------------------------------------------
 

@@ -7,17 +7,17 @@ from typing import Any
 
 from paramcalc.components import Attention, Mlp, Moe
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config import Config
-from paramcalc.config_once import once
-from paramcalc.containers import Block, Pattern, Run, Stack, block, stack
-from paramcalc.families.attentions import head_dim, sized
-from paramcalc.families.heads import classifier, lm_head, unknown_head
+from paramcalc.config.once import once
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import head_dim, sized
+from paramcalc.families.builders.decoder import rms
+from paramcalc.families.builders.heads import classifier, lm_head, unknown_head
+from paramcalc.families.builders.vision_language import sees
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import sees
-from paramcalc.families.skeletons import rms
 from paramcalc.families.vision import pair
-from paramcalc.leaves import Embedding, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Pattern, Run, Stack, block, stack
+from paramcalc.tree.leaves import Embedding, Param
 
 
 @family("t5", unstated_depth=6, can_untie=False)

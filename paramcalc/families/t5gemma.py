@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, Stack, block, stack
-from paramcalc.families.attentions import gqa
-from paramcalc.families.feedforward import glu
-from paramcalc.families.heads import labels, unknown_head
-from paramcalc.families.patterns import FULL, SLIDING, every, kinds
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa
+from paramcalc.families.builders.decoder import rms
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.heads import labels, unknown_head
+from paramcalc.families.builders.layer_types import FULL, SLIDING, every, kinds
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import rms
 from paramcalc.families.vision import averaged, vision
-from paramcalc.leaves import Embedding, Linear, Norm
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Stack, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm
 
 
 def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width: int | None = None) -> Stack:

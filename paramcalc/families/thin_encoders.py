@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Mlp
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import sized
-from paramcalc.families.encoding import CLASSIFIED, embeddings, encoder
-from paramcalc.families.feedforward import mlp
-from paramcalc.families.heads import discriminator, encoder_heads, lm_head, masked_lm_head
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import sized
+from paramcalc.families.builders.decoder import layer_norm
+from paramcalc.families.builders.encoder import CLASSIFIED, embeddings, encoder
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.heads import discriminator, encoder_heads, lm_head, masked_lm_head
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import layer_norm
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 
 @family("mobilebert")

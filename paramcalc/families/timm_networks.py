@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from paramcalc.base.symbolic import named
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config import Config
-from paramcalc.config_reading import Reading
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import mha
-from paramcalc.families.feedforward import mlp
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import mha
+from paramcalc.families.builders.decoder import layer_norm, pre_norm, scaled
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import any_language_model, joined, only_text
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import any_language_model, joined, only_text
-from paramcalc.families.skeletons import layer_norm, pre_norm, scaled
-from paramcalc.families.towers import tower, tower_in
 from paramcalc.families.vision import pair, two_layers
-from paramcalc.leaves import Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Param
 
 
 class Encoder(NamedTuple):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from paramcalc.components import Mlp
-from paramcalc.config import Config
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.families.audio import text_model
+from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
-from paramcalc.families.feedforward import glu
+from paramcalc.families.builders.audio_language import text_model
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision_language import any_language_model, joined
 from paramcalc.families.registry import family
-from paramcalc.families.seeing import any_language_model, joined
-from paramcalc.families.towers import tower, tower_in
-from paramcalc.leaves import Conv1d, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
 
 
 @tower("vibevoice_acoustic_tokenizer_encoder")

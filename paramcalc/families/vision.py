@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Mlp
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config import Config
-from paramcalc.config_reading import Reading
-from paramcalc.containers import Block, Run, block, stack
-from paramcalc.dims import named
-from paramcalc.families.attentions import cut, mha, sized
-from paramcalc.families.feedforward import glu, mlp
-from paramcalc.families.skeletons import ignored, layer_norm, pre_norm, rms, scaled
-from paramcalc.families.towers import tower, tower_in
-from paramcalc.leaves import Embedding, Linear, Norm, Param
-from paramcalc.spec import Component
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import cut, mha, sized
+from paramcalc.families.builders.decoder import ignored, layer_norm, pre_norm, rms, scaled
+from paramcalc.families.builders.ffn import glu, mlp
+from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 # Those that a class may name freely: complete models, with no merger to follow.
 LONE = (

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from paramcalc.config import Config
-from paramcalc.containers import Block, block, stack
-from paramcalc.families.attentions import gqa, mha, normed, normed_at_once, sliding
-from paramcalc.families.feedforward import glu
-from paramcalc.families.heads import decoder_head, labels
-from paramcalc.families.mtp import unbuilt_mtp
-from paramcalc.families.patterns import FULL, SLIDING, full_every, full_first, kinds
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa, mha, normed, normed_at_once, sliding
+from paramcalc.families.builders.decoder import decoder, norms_after, parallel
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.heads import decoder_head, labels
+from paramcalc.families.builders.layer_types import FULL, SLIDING, full_every, full_first, kinds
+from paramcalc.families.builders.mtp import unbuilt_mtp
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import decoder, norms_after, parallel
-from paramcalc.leaves import Embedding, Linear, Norm
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm
 
 
 @family("cwm")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from paramcalc.base.symbolic import named
 from paramcalc.components import Adapters, Attention, Mamba2, Mlp, Reused
-from paramcalc.config import Config
-from paramcalc.containers import Block, block
-from paramcalc.dims import named
-from paramcalc.families.attentions import kv_heads, sized
-from paramcalc.families.feedforward import glu
-from paramcalc.families.mixers import mamba
-from paramcalc.families.patterns import LINEAR, mixers
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import kv_heads, sized
+from paramcalc.families.builders.decoder import causal_lm, rms
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.layer_types import LINEAR, mixers
+from paramcalc.families.builders.recurrent import mamba
 from paramcalc.families.registry import family
-from paramcalc.families.skeletons import causal_lm, rms
-from paramcalc.leaves import Linear, Norm
-from paramcalc.spec import Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Linear, Norm
 
 HYBRID = "hybrid"
 

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from paramcalc.footprint.assumptions import Assumptions, KvPolicy, Mla
+from paramcalc.assumptions import Assumptions, KvPolicy, Mla
 from paramcalc.footprint.cache_dtypes import Entries
-from paramcalc.kept import GROWING, STATES, Kept
 from paramcalc.model import Model
+from paramcalc.tree.state import GROWING, STATES, Kept
 
 
 def kept(model: Model, assumed: Assumptions) -> Iterator[Kept]:

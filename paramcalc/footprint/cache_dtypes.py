@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from paramcalc.dtypes import Dtype, dtype
-from paramcalc.errors import ConfigError
-from paramcalc.footprint.assumptions import Assumptions
-from paramcalc.footprint.quantization import scheme
-from paramcalc.footprint.working import activation_dtype
-from paramcalc.kept import STATES, Kept
+from paramcalc.assumptions import Assumptions
+from paramcalc.base.dtypes import Dtype, dtype
+from paramcalc.base.errors import ConfigError
+from paramcalc.footprint.inference_activations import activation_dtype
 from paramcalc.model import Model
+from paramcalc.storage.quantization.placement import scheme
+from paramcalc.tree.state import STATES, Kept
 
 AUTO = "auto"  # what the checkpoint or the model states
 

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from paramcalc.errors import ParamcalcError, choices
-from paramcalc.units import parse_bytes
+from paramcalc.base.errors import ParamcalcError, choices
+from paramcalc.base.units import parse_bytes
 
 MIB = 2**20
 BRANDS = re.compile(r"((nvidia|geforce|tesla|amd|radeon|instinct)[\s-]*)+")  # before the name of a device
@@ -65,7 +65,7 @@ def _plain(name: str) -> str:
 @cache
 def _known() -> tuple[Device, ...]:
     """From the JSON that is written from presets/gpus.yaml: it loads in no time."""
-    entries = json.loads(Path(__file__).parents[1].joinpath("gpus.json").read_text(encoding="utf-8"))
+    entries = json.loads(Path(__file__).with_name("devices.json").read_text(encoding="utf-8"))
     return tuple(_device(name, dict(entry)) for name, entry in entries.items())
 
 

@@ -6,20 +6,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from paramcalc import dims
-from paramcalc.containers import Stack
-from paramcalc.dtypes import Dtype, dtype
-from paramcalc.footprint import cache, memory, weights
-from paramcalc.footprint.assumptions import Assumptions
+from paramcalc.assumptions import Assumptions
+from paramcalc.base import symbolic as dims
+from paramcalc.base.dtypes import Dtype, dtype
+from paramcalc.counting.symbols import Legend
+from paramcalc.counting.tree_rows import layer_name
+from paramcalc.footprint import cache, memory
 from paramcalc.footprint.cache_dtypes import Entries
-from paramcalc.footprint.gguf.types import TYPES
-from paramcalc.footprint.sharding import last_names
-from paramcalc.footprint.weights import Stored
-from paramcalc.kept import STATES, Kept, Span
-from paramcalc.legend import Legend
 from paramcalc.model import Model
-from paramcalc.outline import layer_name
-from paramcalc.report import Explanation, Line
+from paramcalc.parallel.sharding import last_names
+from paramcalc.reports.count import Explanation, Line
+from paramcalc.storage import weights
+from paramcalc.storage.gguf.types import TYPES
+from paramcalc.storage.weights import Stored
+from paramcalc.tree.containers import Stack
+from paramcalc.tree.state import STATES, Kept, Span
 
 # How many entries a sequence has of something: T tokens, S of an encoder's output.
 ENTRIES: Mapping[Span, str] = {

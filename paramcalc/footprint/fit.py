@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.count import Figures
-from paramcalc.errors import ParamcalcError
-from paramcalc.footprint import memory, per_device, weights
-from paramcalc.footprint.assumptions import Assumptions, assume, shown
+from paramcalc.assumptions import Assumptions, assume, shown
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.version import SCHEMA_VERSION, __version__
+from paramcalc.counting.count import Figures
+from paramcalc.footprint import memory, per_device
 from paramcalc.footprint.devices import Device, device, devices
 from paramcalc.footprint.positions import positions
 from paramcalc.model import Model
-from paramcalc.version import SCHEMA_VERSION, __version__
+from paramcalc.storage import weights
 
 if TYPE_CHECKING:
-    from paramcalc.footprint.fit_report import FitReport
+    from paramcalc.reports.fit import FitReport
 
 UTILIZATION = "0.9"  # vLLM's default for gpu_memory_utilization: the share of a device that an instance may use
 UNLIMITED = 2**30  # tokens or sequences; what fits so many has no limit
@@ -43,7 +44,7 @@ def fit(
     `gpu` is a name that `paramcalc gpus` lists or a size like `24GiB`; further assumptions are those of `memory`.
     Raises ParamcalcError for what is not understood, with the choices.
     """
-    from paramcalc.footprint.fit_report import FitReport
+    from paramcalc.reports.fit import FitReport
 
     if not isinstance(model, Model):
         raise ParamcalcError(f"fit wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.count import Figures, describe
-from paramcalc.errors import ParamcalcError
-from paramcalc.footprint import cache, per_device, positions, weights, working
-from paramcalc.footprint.assumptions import Assumptions, assume, shown
+from paramcalc.assumptions import Assumptions, assume, shown
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.version import SCHEMA_VERSION, __version__
+from paramcalc.counting.count import Figures, describe
+from paramcalc.footprint import cache, per_device, positions
+from paramcalc.footprint import inference_activations as working
 from paramcalc.model import Model
-from paramcalc.version import SCHEMA_VERSION, __version__
+from paramcalc.storage import weights
 
 if TYPE_CHECKING:
-    from paramcalc.footprint.report import MemoryReport
+    from paramcalc.reports.memory import MemoryReport
 
 
 @shown
@@ -23,7 +25,7 @@ def memory(model: Model, *, context: int, **assumptions: Any) -> MemoryReport:
     Further assumptions are the fields of `Assumptions`. Raises ParamcalcError for what is not understood, with the
     choices.
     """
-    from paramcalc.footprint.report import MemoryReport
+    from paramcalc.reports.memory import MemoryReport
 
     if not isinstance(model, Model):
         raise ParamcalcError(f"memory wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")

@@ -6,13 +6,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from paramcalc.footprint import cache, weights, working
-from paramcalc.footprint.assumptions import Assumptions
+from paramcalc.assumptions import Assumptions
+from paramcalc.footprint import cache
+from paramcalc.footprint import inference_activations as working
 from paramcalc.footprint.cache_dtypes import Entries
-from paramcalc.footprint.sharding import RULES, Rule, Shares, check, devices, rule, shares
-from paramcalc.footprint.stages import stages
-from paramcalc.kept import STATES, Kept
 from paramcalc.model import Model
+from paramcalc.parallel.pipeline import stages
+from paramcalc.parallel.sharding import RULES, Rule, Shares, check, devices, rule, shares
+from paramcalc.storage import weights
+from paramcalc.tree.state import STATES, Kept
 
 PARTS = ("weights", "kv_cache", "state", "working", "overhead")
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
-from paramcalc.errors import printable
-from paramcalc.plots.shapes import Bars, HeatMap, Plot
-from paramcalc.render.canvas import packed, scatter
+from paramcalc.base.errors import printable
+from paramcalc.base.units import human_count, percent, short_count
+from paramcalc.plots.data import Bars, HeatMap, Plot
 from paramcalc.render.colors import LIGHT, OKABE_ITO, VIRIDIS
-from paramcalc.units import human_count, percent, short_count
+from paramcalc.render.text_plots import packed, scatter
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -7,20 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.errors import printable
+from paramcalc.base.errors import printable
+from paramcalc.base.units import exact, human_count, number_of
+from paramcalc.render.answer import View, read
 from paramcalc.render.table import GAP, WIDE, Column, fitted, heading, with_rest
 from paramcalc.render.text import Row
-from paramcalc.render.view import View, read
+from paramcalc.reports.compare import CompareReport
 from paramcalc.scaling.compare import labels
-from paramcalc.scaling.report_compare import CompareReport
-from paramcalc.units import exact, human_count, number_of
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
-    from paramcalc.report import ModelInfo
-    from paramcalc.scaling.report_compare import Change, ChangeStep, Compared
+    from paramcalc.reports.compare import Change, ChangeStep, Compared
+    from paramcalc.reports.count import ModelInfo
 
 Lines = Sequence["Compared | None"]  # None: a line left free
 LONGEST = 20  # characters of a model's name or of a value in a column

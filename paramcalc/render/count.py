@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.dtypes import dtype
-from paramcalc.outline import Row as Outlined
+from paramcalc.base.dtypes import dtype
+from paramcalc.base.units import exact, human_bytes, human_count, percent
+from paramcalc.counting.tree_rows import Row as Outlined
+from paramcalc.render.answer import View, read
 from paramcalc.render.pattern import patterns
 from paramcalc.render.table import BAR, GAP, LEAST_BAR, WIDE, Column, bar, fitted, heading
 from paramcalc.render.text import Row
-from paramcalc.render.view import View, read
-from paramcalc.report import CountReport
-from paramcalc.units import exact, human_bytes, human_count, percent
+from paramcalc.reports.count import CountReport
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from paramcalc.errors import printable
+from paramcalc.base.errors import printable
+from paramcalc.base.units import exact
+from paramcalc.render.answer import View, read
 from paramcalc.render.text import Row
-from paramcalc.render.view import View, read
-from paramcalc.report import Explanation, Line
-from paramcalc.units import exact
+from paramcalc.reports.count import Explanation, Line
 
 INDENT = 2
 NAME, FORMULA, NUMBERS, RESULT = 28, 22, 33, 17  # widths of the columns

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.footprint.fit_report import FitReport
+from paramcalc.base.units import exact, human_bytes, number_of
+from paramcalc.render.answer import View, read
 from paramcalc.render.memory import asked, parts_table, told
 from paramcalc.render.table import WIDE, Column, fitted, heading
 from paramcalc.render.text import Row, filled
-from paramcalc.render.view import View, read
-from paramcalc.units import exact, human_bytes, number_of
+from paramcalc.reports.fit import FitReport
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
     from rich.text import Text
 
-    from paramcalc.footprint.fit_report import Change
+    from paramcalc.reports.fit import Change
 
 OPTIONS = {
     "context": "--context",

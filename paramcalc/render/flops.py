@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.compute.report import FlopsReport
+from paramcalc.base.units import exact, human_flops, number_of, percent
+from paramcalc.render.answer import View, read
 from paramcalc.render.table import BAR, GAP, LEAST_BAR, WIDE, Column, bar, fitted, heading
 from paramcalc.render.text import Row
-from paramcalc.render.view import View, read
-from paramcalc.units import exact, human_flops, number_of, percent
-from paramcalc.work import TERMS
+from paramcalc.reports.flops import FlopsReport
+from paramcalc.tree.ops import TERMS
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from paramcalc.errors import printable
+from paramcalc.base.errors import printable
+from paramcalc.base.units import exact, human_bytes
+from paramcalc.render.answer import View
 from paramcalc.render.table import WIDE, listing, no_room, plain
 from paramcalc.render.text import Row, filled
-from paramcalc.render.view import View
-from paramcalc.units import exact, human_bytes
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
-    from paramcalc.footprint.fit_report import DeviceInfo
-    from paramcalc.report import DtypeInfo, FamilyInfo, PresetInfo
+    from paramcalc.reports.count import DtypeInfo, FamilyInfo, PresetInfo
+    from paramcalc.reports.fit import DeviceInfo
 
 # A narrow terminal can do without these columns, the highest first; 9: they are for files.
 RANKS = {

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.footprint.report import MemoryReport
-from paramcalc.footprint.sharding import last_names
+from paramcalc.base.units import exact, human_bytes, number_of, percent
+from paramcalc.parallel.sharding import last_names
+from paramcalc.render.answer import View, read
 from paramcalc.render.table import BAR, GAP, LEAST_BAR, WIDE, Column, bar, fitted, heading
 from paramcalc.render.text import Row
-from paramcalc.render.view import View, read
-from paramcalc.units import exact, human_bytes, number_of, percent
+from paramcalc.reports.memory import MemoryReport
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
     from rich.text import Text
 
-    from paramcalc.footprint.report import AssumptionInfo, PerDevice
+    from paramcalc.reports.memory import AssumptionInfo, PerDevice
 
 PARTS = ("weights", "kv_cache", "state", "working", "overhead")
 

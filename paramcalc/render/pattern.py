@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paramcalc.report import LayerRun
+from paramcalc.reports.count import LayerRun
 
 Item = tuple[int, str]
 LONGEST = 8  # runs that are written out; a longer pattern is cut short

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from paramcalc.base.units import exact, human_bytes, human_count, human_flops, number_of
+from paramcalc.render.answer import View, read
 from paramcalc.render.table import WIDE, Column, fitted, heading, with_rest
 from paramcalc.render.text import Row
-from paramcalc.render.view import View, read
-from paramcalc.units import exact, human_bytes, human_count, human_flops, number_of
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
-    from paramcalc.scaling.report import DesignPoint, DesignReport, Point, Reference, ScaleReport
+    from paramcalc.reports.scaling import DesignPoint, DesignReport, Point, Reference, ScaleReport
 
 NONE = "-"
 
@@ -25,7 +25,7 @@ Under = Callable[["RenderableType", "ScaleReport | DesignReport", "int | None"],
 
 def scale_view(answer: Mapping[str, Any], under: Under) -> View:
     """A sweep; `under` adds what is drawn under the table."""
-    from paramcalc.scaling.report import ScaleReport
+    from paramcalc.reports.scaling import ScaleReport
 
     (report,) = read(ScaleReport, [answer])
     return View(lambda: report_rows(report), lambda width: under(scale_table(report, width), report, width))
@@ -33,7 +33,7 @@ def scale_view(answer: Mapping[str, Any], under: Under) -> View:
 
 def design_view(answer: Mapping[str, Any], under: Under) -> View:
     """A design; `under` adds what is drawn under the table."""
-    from paramcalc.scaling.report import DesignReport
+    from paramcalc.reports.scaling import DesignReport
 
     (report,) = read(DesignReport, [answer])
     return View(lambda: report_rows(report), lambda width: under(design_table(report, width), report, width))
@@ -162,7 +162,7 @@ def references_table(references: Sequence[Reference], room: int) -> Table:
 
 def as_point(reference: Reference, at: dict[str, Any]) -> Point:
     """A published model as if it were one of the sweep."""
-    from paramcalc.scaling.report import Point
+    from paramcalc.reports.scaling import Point
 
     figures = reference.model_dump(exclude={"ladder", "name", "width", "aspect_ratio"})
     return Point(at=at, valid=True, problem=None, fields={}, **figures)
@@ -224,7 +224,7 @@ def _aspect(ratio: float | None) -> Row:
 
 def report_rows(report: ScaleReport | DesignReport) -> list[Row]:
     """Every point; of published models beside them, with columns for their names, widths and aspect ratios."""
-    from paramcalc.scaling.report import DesignPoint
+    from paramcalc.reports.scaling import DesignPoint
 
     rows = [design_row(row) if isinstance(row, DesignPoint) else point_row(row) for row in report.rows]
     if not report.overlay:

@@ -6,16 +6,16 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from paramcalc.errors import printable
+from paramcalc.base.errors import printable
+from paramcalc.base.units import exact
 from paramcalc.render.text import Row
-from paramcalc.units import exact
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
 
-    from paramcalc.report import ModelInfo
+    from paramcalc.reports.count import ModelInfo
 
 WIDE = 400  # columns of a pipe or a file, where nothing needs to be left out
 GAP = 3  # columns between two columns

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.compute.report import TraceReport
+from paramcalc.base.units import exact, human_bytes, human_flops, number_of
+from paramcalc.render.answer import View, read
 from paramcalc.render.table import WIDE, Column, fitted, heading
 from paramcalc.render.text import Row
-from paramcalc.render.view import View, read
-from paramcalc.units import exact, human_bytes, human_flops, number_of
+from paramcalc.reports.flops import TraceReport
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from paramcalc.compute.report import TraceBlock
+    from paramcalc.reports.flops import TraceBlock
 
 
 def trace_view(answers: Sequence[Mapping[str, Any]]) -> View:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
-from paramcalc.config_reading import Stated
-from paramcalc.count import Figures
-from paramcalc.errors import ParamcalcError
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.config.schema import Stated
+from paramcalc.counting.count import Figures
 from paramcalc.model import Model
-from paramcalc.spec import CATEGORIES, Component
+from paramcalc.tree.component import CATEGORIES, Component
 
 CLASS = "architectures"  # the field that says which class is counted
 

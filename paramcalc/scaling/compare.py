@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from paramcalc.assumptions import assume
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.compute import flops
-from paramcalc.compute.setting import setting
-from paramcalc.count import Figures, describe
-from paramcalc.count import figures as counts
-from paramcalc.errors import ParamcalcError
+from paramcalc.compute.workload import setting
+from paramcalc.counting.count import Figures, describe
+from paramcalc.counting.count import figures as counts
 from paramcalc.footprint import memory
-from paramcalc.footprint.assumptions import assume
 from paramcalc.model import Model
 from paramcalc.scaling import changes
-from paramcalc.scaling.shape import Value, shape
-from paramcalc.spec import CATEGORIES
-from paramcalc.version import SCHEMA_VERSION, __version__
+from paramcalc.scaling.dimensions import Value, shape
+from paramcalc.tree.component import CATEGORIES
 
 if TYPE_CHECKING:
-    from paramcalc.scaling.report_compare import CompareReport
+    from paramcalc.reports.compare import CompareReport
 
 CONTEXT = 8192  # tokens, where none are given; stated with the result
 DIGITS = 6  # significant ones of a ratio
@@ -66,7 +66,7 @@ def compare(models: Sequence[Model], *, context: int = CONTEXT, only_different: 
     Of two of one family it says too which config fields differ, and what each of them did to the count.
     `only_different` leaves out figures that are the same for all. Raises ParamcalcError for fewer than two models.
     """
-    from paramcalc.scaling.report_compare import CompareReport
+    from paramcalc.reports.compare import CompareReport
 
     return CompareReport.model_validate(figures(models, context=context, only_different=only_different))
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from math import lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paramcalc.config_roles import WIDTH
-from paramcalc.count import Figures, describe
+from paramcalc.base.version import SCHEMA_VERSION, __version__
+from paramcalc.config.field_roles import WIDTH
+from paramcalc.counting.count import Figures, describe
 from paramcalc.model import Model
-from paramcalc.scaling.ladders import references
-from paramcalc.scaling.point import Bench, Question
-from paramcalc.scaling.rules import (
+from paramcalc.scaling.evaluate import Bench, Question
+from paramcalc.scaling.model_series import references
+from paramcalc.scaling.scaling_rules import (
     ImpossibleError,
     Rules,
     Values,
@@ -22,15 +23,14 @@ from paramcalc.scaling.rules import (
     widened,
     width_step,
 )
-from paramcalc.scaling.rules import field as rule_field
+from paramcalc.scaling.scaling_rules import field as rule_field
 from paramcalc.scaling.search import Goal, Search, goal
 from paramcalc.scaling.sweep import DEPTH, as_model, question
-from paramcalc.version import SCHEMA_VERSION, __version__
 
 if TYPE_CHECKING:
-    from paramcalc import readers
-    from paramcalc.config_reading import Stated
-    from paramcalc.scaling.report import DesignReport
+    from paramcalc.config.schema import Stated
+    from paramcalc.reports.scaling import DesignReport
+    from paramcalc.sources import files as readers
 
 SPREAD = (12, 16, 24, 32, 40, 48, 64, 80, 96)  # depths to choose from where neither they nor a base are given
 
@@ -58,7 +58,7 @@ def design(
     `budget` is a count, or bytes for weight-bytes; without one the models are as large as `gpu` holds. `overlay` names
     published ladders to set beside. Raises ParamcalcError for what is not understood.
     """
-    from paramcalc.scaling.report import DesignReport
+    from paramcalc.reports.scaling import DesignReport
 
     asked = question(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
     model = standard() if base is None else as_model(base)
@@ -76,7 +76,7 @@ def standard(*, vocab: int = 32_000, head_dim: int = 64) -> Model:
 
     RMSNorm, rotary positions, four query heads to a key/value head, a gated FFN of 8/3 d, a tied head.
     """
-    from paramcalc.loading import load
+    from paramcalc.loading.load import load
 
     fields = dict(model_type="transformer", d_model=12 * head_dim, n_layers=12, n_heads=12, n_kv_heads=3)
     return load(

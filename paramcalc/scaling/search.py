@@ -14,13 +14,13 @@ from itertools import islice
 from math import gcd
 from typing import Any, Literal, NamedTuple, get_args
 
-from paramcalc.count import Figures
-from paramcalc.errors import ParamcalcError
-from paramcalc.footprint.assumptions import chosen
-from paramcalc.footprint.gguf.types import LONGEST_BLOCK, SHORT_BLOCK
+from paramcalc.assumptions import chosen
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.counting.count import Figures
 from paramcalc.model import Model
-from paramcalc.scaling.point import Bench, Question
-from paramcalc.scaling.rules import ImpossibleError
+from paramcalc.scaling.evaluate import Bench, Question
+from paramcalc.scaling.scaling_rules import ImpossibleError
+from paramcalc.storage.gguf.types import LONGEST_BLOCK, SHORT_BLOCK
 
 Match = Literal["total", "non-embedding", "active", "flops", "weight-bytes"]
 Changes = Callable[[int], dict[str, Any]]

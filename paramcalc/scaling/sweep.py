@@ -10,22 +10,22 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.config_fields import DEPTHS
-from paramcalc.config_roles import WIDTH as WIDTH_FIELD
-from paramcalc.count import Figures, describe
-from paramcalc.errors import ParamcalcError
-from paramcalc.footprint.assumptions import assume
+from paramcalc.assumptions import assume
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.version import SCHEMA_VERSION, __version__
+from paramcalc.config.field_roles import WIDTH as WIDTH_FIELD
+from paramcalc.config.fields import DEPTHS
+from paramcalc.counting.count import Figures, describe
 from paramcalc.model import Model
-from paramcalc.scaling.ladders import references
+from paramcalc.scaling.evaluate import Bench, Question
 from paramcalc.scaling.latency import untimed
-from paramcalc.scaling.point import Bench, Question
-from paramcalc.scaling.rules import ImpossibleError, Rules, deepened, field, reshaped, rules, widened
-from paramcalc.version import SCHEMA_VERSION, __version__
+from paramcalc.scaling.model_series import references
+from paramcalc.scaling.scaling_rules import ImpossibleError, Rules, deepened, field, reshaped, rules, widened
 
 if TYPE_CHECKING:
-    from paramcalc import readers
     from paramcalc.footprint.devices import Device
-    from paramcalc.scaling.report import ScaleReport
+    from paramcalc.reports.scaling import ScaleReport
+    from paramcalc.sources import files as readers
 
 Grid = Mapping[str, Sequence[Any]]
 MOST_POINTS = 10**6
@@ -49,7 +49,7 @@ def scale(
     one field. Further assumptions are those of `memory`. Points that cannot be are in the report, with the reason;
     `overlay` names published ladders to set beside. Raises ParamcalcError for grids that are not understood.
     """
-    from paramcalc.scaling.report import ScaleReport
+    from paramcalc.reports.scaling import ScaleReport
 
     asked = question(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
     with uncollected():
@@ -59,7 +59,7 @@ def scale(
 
 def as_model(base: Model | readers.Source) -> Model:
     """A loaded model, or whatever `load` takes."""
-    from paramcalc.loading import load
+    from paramcalc.loading.load import load
 
     return base if isinstance(base, Model) else load(base)
 

@@ -1,4 +1,4 @@
-"""Fill in the class defaults in paramcalc/families/readings/*.json from the config classes of transformers.
+"""Fill in the class defaults in paramcalc/families/schemas/*.json from the config classes of transformers.
 
     python tests/goldens/readings.py [--check]
 
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-READINGS = Path(__file__).parents[2] / "paramcalc" / "families" / "readings"
+READINGS = Path(__file__).parents[2] / "paramcalc" / "families" / "schemas"
 
 Entry = dict[str, Any]
 

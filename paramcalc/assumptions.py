@@ -1,0 +1,108 @@
+"""Under which assumptions a footprint holds. Every figure is printed beside them; none changes silently."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar, get_args
+
+from paramcalc.base.errors import ParamcalcError, choices
+from paramcalc.base.value import Frozen
+
+# What must be kept, or what engines reserve that give every attention layer the pages of a full one.
+KvPolicy = Literal["windowed", "uniform"]
+Mla = Literal["latent", "expanded"]
+# Inputs of a short convolution that are kept: as many as its kernel has columns (transformers), or one fewer.
+ConvColumns = Literal["kernel", "kernel-1"]
+# Whether the scores of attention are ever in memory as a whole.
+AttentionKernel = Literal["flash", "eager"]
+
+# Tokens that one step prefills at most: vLLM's for its server on large devices (max_num_batched_tokens).
+PREFILL_CHUNK = 8192
+# What a device loses to everything that is no tensor of the model: the driver's context and kernels (about half a GiB),
+# captured graphs, communication buffers and what the allocator cannot use. A round figure; vLLM reported 0.05 to 1.8
+# GiB of `non_torch_memory` for one Llama-3-8B (vLLM pull request 10511), and captures graphs on top.
+OVERHEAD = 2**30
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Assumptions(Frozen):
+    """What is asked for, checked. Dtypes are names as given; None means what the checkpoint or the model states."""
+
+    context: int  # tokens of each sequence, prompt and answer
+    batch: int = 1  # sequences at a time
+    source: int | None = None  # tokens an encoder has read; None: as many as `context`
+    dtype: str | None = None
+    dtype_of: tuple[tuple[str, str], ...] = ()  # (category or path, dtype)
+    include_mtp: bool = False  # the modules for multi-token prediction that the checkpoint ships
+    kv_cache_dtype: str | None = None
+    v_cache_dtype: str | None = None  # where values are not stored as keys are
+    state_dtype: str | None = None
+    kv_policy: KvPolicy = "windowed"
+    mla: Mla = "latent"
+    conv_columns: ConvColumns = "kernel"
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    expert_parallel: int = 1
+    data_parallel: int = 1
+    prefill_chunk: int = PREFILL_CHUNK
+    attention: AttentionKernel = "flash"
+    logits_dtype: str = "float32"
+    overhead: int = OVERHEAD  # bytes on each device
+
+
+WORDS: dict[str, Sequence[str]] = {
+    "kv_policy": get_args(KvPolicy),
+    "mla": get_args(Mla),
+    "conv_columns": get_args(ConvColumns),
+    "attention": get_args(AttentionKernel),
+}
+COUNTS = (
+    "context",
+    "batch",
+    "source",
+    "tensor_parallel",
+    "pipeline_parallel",
+    "expert_parallel",
+    "data_parallel",
+    "prefill_chunk",
+)
+
+
+def assume(**given: Any) -> Assumptions:
+    """Check what is asked for.
+
+    Raises ParamcalcError for sizes that are not whole numbers from 1 on and for unknown words, with the choices.
+    """
+    for name, least in (*((name, 1) for name in COUNTS), ("overhead", 0)):
+        value = given.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise ParamcalcError(f"{name} must be a whole number from {least} on, not {value!r}", "write it like 8")
+    for name, words in WORDS.items():
+        if name in given:
+            given[name] = chosen(given[name], words, name)
+    return Assumptions(**given)
+
+
+def shown(function: F) -> F:
+    """Show the fields of `Assumptions` in the signature of a function that takes them as **others."""
+    from inspect import Parameter, Signature, signature
+
+    own = [p for p in signature(function).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    kinds = Assumptions.__annotations__
+    fields = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
+        for name, default in Assumptions.fields.items()
+        if name not in {p.name for p in own}
+    ]
+    returns = signature(function).return_annotation
+    function.__signature__ = Signature([*own, *fields], return_annotation=returns)  # type: ignore[attr-defined]
+    return function
+
+
+def chosen(text: str, words: Sequence[str], name: str) -> str:
+    """One of `words`, in any case. Raises ParamcalcError with the choices."""
+    word = str(text).lower()
+    if word not in words:
+        raise ParamcalcError(f"unknown {name} {text!r}", choices(word, words))
+    return word

@@ -1,0 +1,1 @@
+"""What everything may use: errors, units, dtypes, symbolic integers, immutable values."""

@@ -1,0 +1,73 @@
+"""Dtypes as data: how many bytes a block of elements takes. Integers, so that bytes are exact."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from paramcalc.base.errors import ParamcalcError, choices
+
+
+class Dtype(NamedTuple):
+    """`block_bytes` bytes hold `block_elements` elements; a tensor's last block may be partly filled."""
+
+    name: str
+    block_elements: int
+    block_bytes: int
+
+    def bytes(self, elements: int) -> int:
+        """Bytes for so many elements, the last block rounded up."""
+        return -(-elements // self.block_elements) * self.block_bytes
+
+
+PLAIN = (
+    Dtype("float64", 1, 8),
+    Dtype("float32", 1, 4),
+    Dtype("float16", 1, 2),
+    Dtype("bfloat16", 1, 2),
+    Dtype("float8_e4m3fn", 1, 1),
+    Dtype("float8_e5m2", 1, 1),
+    Dtype("int64", 1, 8),
+    Dtype("int32", 1, 4),
+    Dtype("int16", 1, 2),
+    Dtype("int8", 1, 1),
+    Dtype("uint8", 1, 1),
+    Dtype("int4", 2, 1),
+)
+# Blocks of 32 with their scale (and minimum) in the block: what llama.cpp keeps caches in (ggml-common.h).
+BLOCKS = (
+    Dtype("q8_0", 32, 34),
+    Dtype("q5_1", 32, 24),
+    Dtype("q5_0", 32, 22),
+    Dtype("q4_1", 32, 20),
+    Dtype("q4_0", 32, 18),
+    Dtype("iq4_nl", 32, 18),
+)
+DTYPES = {d.name: d for d in PLAIN + BLOCKS}
+ALIASES = {
+    "fp64": "float64",
+    "double": "float64",
+    "fp32": "float32",
+    "float": "float32",
+    "f32": "float32",
+    "fp16": "float16",
+    "half": "float16",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "fp8": "float8_e4m3fn",
+    "fp8_e4m3": "float8_e4m3fn",
+    "fp8_e5m2": "float8_e5m2",
+}
+DEFAULT = "float32"  # what transformers assumes where a config names no dtype
+QUANTISED_REST = "bfloat16"  # of what is not quantised, where a quantised checkpoint's config names none (gpt-oss)
+
+
+def dtype(name: str) -> Dtype:
+    """The dtype of that name, in any case and with or without `torch.`.
+
+    Raises ParamcalcError with the choices.
+    """
+    key = name.lower().removeprefix("torch.")
+    found = DTYPES.get(ALIASES.get(key, key))
+    if found is None:
+        raise ParamcalcError(f"unknown dtype {name!r}", choices(key, [*DTYPES, *ALIASES]))
+    return found

@@ -1,0 +1,91 @@
+"""The options under which a footprint holds: one line each, in vLLM's words where the meaning is the same."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from paramcalc.assumptions import OVERHEAD, PREFILL_CHUNK, Assumptions, assume
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.units import human_bytes, parse_bytes, parse_tokens
+from paramcalc.cli.option import BATCH, CONTEXT, INCLUDE_MTP, SOURCE, Asked, context, values, whole
+from paramcalc.cli.option_groups import Group
+
+
+def average(text: str) -> str:
+    """`4.65` as the format of that name."""
+    if not re.fullmatch(r"[0-9]{1,2}([.][0-9]{1,6})?", text):
+        raise ParamcalcError(f"--bpw {text}: not a number of bits", "write it like --bpw 4.65")
+    return f"exl2-{text}bpw"
+
+
+def pair(text: str) -> tuple[str, str]:
+    """`norm=fp32` as ("norm", "fp32")."""
+    part, equals, dtype = text.partition("=")
+    if not equals or not part.strip() or not dtype.strip():
+        raise ParamcalcError(f"--dtype-of {text}: no PART=DTYPE", "write it like --dtype-of norm=fp32")
+    return part.strip(), dtype.strip()
+
+
+ASKED = {
+    "context": context(
+        f"Tokens of each sequence, prompt and answer: 8192, 8k, 128k (131,072). {CONTEXT} if not given."
+    ),
+    "batch": BATCH,
+    "source": SOURCE,
+    "dtype": Asked(
+        ("--dtype", "--quantization"), "FORMAT", "Format of the weights; the checkpoint's own if not given."
+    ),
+    "dtype_of": Asked(("--dtype-of",), "PART=FORMAT", "Format of a category or path, like norm=fp32.", pair, many=True),
+    "bpw": Asked(("--bpw",), "BITS", "Average bits for each weight, as ExLlamaV2 mixes them: 4.65.", average),
+    "include_mtp": INCLUDE_MTP,
+    "kv_cache_dtype": Asked(("--kv-cache-dtype",), "DTYPE", "Dtype of keys and values, like fp8 or q8_0."),
+    "v_cache_dtype": Asked(("--v-cache-dtype",), "DTYPE", "Dtype of values, where it is not that of keys."),
+    "state_dtype": Asked(("--state-dtype",), "DTYPE", "Dtype of recurrent states; the reference's if not given."),
+    "kv_policy": Asked(
+        ("--kv-policy",),
+        "POLICY",
+        "windowed: what must be kept; uniform: engines that reserve full pages for every attention layer.",
+    ),
+    "mla": Asked(("--mla",), "FORM", "What latent attention keeps: latent, or expanded keys and values."),
+    "conv_columns": Asked(
+        ("--conv-columns",), "COLUMNS", "Inputs of a short convolution that are kept: kernel, or kernel-1."
+    ),
+    "tensor_parallel": Asked(("--tensor-parallel-size", "--tp"), "N", "Devices that share each layer.", whole),
+    "pipeline_parallel": Asked(
+        ("--pipeline-parallel-size", "--pp"), "N", "Stages of layers, one after the other.", whole
+    ),
+    "expert_parallel": Asked(
+        ("--expert-parallel-size", "--ep"), "N", "Devices, or groups of them, that take whole experts.", whole
+    ),
+    "data_parallel": Asked(
+        ("--data-parallel-size", "--dp"),
+        "N",
+        "Groups that share the batch; each has all of attention, and experts are dealt out to all.",
+        whole,
+    ),
+    "prefill_chunk": Asked(
+        ("--max-num-batched-tokens", "--prefill-chunk"),
+        "TOKENS",
+        f"Tokens that one step prefills at most; {PREFILL_CHUNK:,} if not given.",
+        parse_tokens,
+    ),
+    "attention": Asked(("--attention",), "KERNEL", "flash, or eager: with the scores in memory as a whole."),
+    "logits_dtype": Asked(("--logits-dtype",), "DTYPE", "Dtype of the logits; float32 if not given."),
+    "overhead": Asked(
+        ("--overhead",), "SIZE", f"Bytes that each device loses; {human_bytes(OVERHEAD)} if not given.", parse_bytes
+    ),
+}
+
+
+def assumed(**texts: Any) -> Assumptions:
+    """The texts of the options, read and checked."""
+    given = {"context": parse_tokens(CONTEXT)} | values(ASKED, texts)
+    if "bpw" in given:
+        if "dtype" in given:
+            raise ParamcalcError("--bpw and --dtype both state a format", "leave one of them out")
+        given["dtype"] = given.pop("bpw")
+    return assume(**given)
+
+
+ASSUMED = Group({name: asked.annotation() for name, asked in ASKED.items()}, assumed)

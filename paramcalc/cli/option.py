@@ -1,0 +1,57 @@
+"""An option as data: its flags, its help, and how its text is read. Here are those that several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import typer  # noqa: TID253  (only the command line imports this module)
+
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.units import parse_tokens
+from paramcalc.cli.options import FLAG
+
+CONTEXT = "8k"  # where none is given; printed with the result
+
+
+class Asked(NamedTuple):
+    """An option: its flags, the word for its value, its help, and how its text is read."""
+
+    flags: tuple[str, ...]
+    metavar: str
+    help: str
+    read: Callable[[Any], Any] = str
+    many: bool = False
+
+    def annotation(self) -> Any:
+        """As Typer wants it."""
+        kind = bool if self.metavar == FLAG else list[str] if self.many else str
+        return Annotated[kind | None, typer.Option(*self.flags, metavar=self.metavar, help=self.help)]
+
+    def value(self, text: Any) -> Any:
+        """What a text, a flag or a list of texts means."""
+        return tuple(map(self.read, text)) if self.many else self.read(text)
+
+
+def whole(text: str) -> int:
+    """A whole number."""
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise ParamcalcError(f"{text!r} is not a whole number", "write it like 8")
+    return int(text)
+
+
+def context(meaning: str) -> Asked:
+    """How many tokens a sequence has, and what if it is not said."""
+    return Asked(("--context", "-c", "--max-model-len"), "TOKENS", meaning, parse_tokens)
+
+
+BATCH = Asked(("--batch", "-b", "--max-num-seqs"), "N", "Sequences at a time.", whole)
+SOURCE = Asked(("--source",), "TOKENS", "Tokens an encoder has read; as many as --context.", parse_tokens)
+INCLUDE_MTP = Asked(
+    ("--include-mtp",), FLAG, "Add the modules for multi-token prediction that the checkpoint ships.", bool
+)
+
+
+def values(asked: dict[str, Asked], texts: dict[str, Any]) -> dict[str, Any]:
+    """What was given, read: options that were left out are absent."""
+    return {name: asked[name].value(text) for name, text in texts.items() if text is not None and text != []}

@@ -1,0 +1,132 @@
+"""Groups of options that several commands take, each turned into the one thing that a command wants of it.
+
+`@takes(models=MODELS, out=OUTPUT)` gives a command the options of both groups, and hands it loaded models and a place
+for its result.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import typer  # noqa: TID253  (only the command line imports this module)
+
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.cli.options import (
+    FamilyOpt,
+    FormatOpt,
+    JsonOpt,
+    ModelsArg,
+    OutputOpt,
+    PresetOpt,
+    SetOpt,
+    StrictOpt,
+    TextOnlyOpt,
+    overrides,
+)
+from paramcalc.cli.output import Output
+from paramcalc.cli.typer_classes import Preset
+from paramcalc.model import Model
+
+Command = Callable[..., None]
+
+
+class Group(NamedTuple):
+    """Options by the names of their parameters, and what is made of their values."""
+
+    options: Mapping[str, Any]  # name: annotation, or (annotation, default) where that is not None
+    made: Callable[..., Any]
+
+
+def takes(**groups: Group) -> Callable[[Command], Command]:
+    """Give a command the options of these groups; it takes what each makes of them, and options of its own."""
+
+    def decorate(command: Command) -> Command:
+        own = [p for name, p in inspect.signature(command, eval_str=True).parameters.items() if name not in groups]
+
+        def run(**values: Any) -> None:
+            wanted = {
+                name: group.made(**{option: values.pop(option) for option in group.options})
+                for name, group in groups.items()
+            }
+            command(**wanted, **values)
+
+        shared = [_parameter(name, option) for group in groups.values() for name, option in group.options.items()]
+        first = [p for p in shared if p.name == "models"]
+        parameters = [*first, *own, *(p for p in shared if p.name != "models")]
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # inspect and Typer read it there
+            [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+        )
+        return run
+
+    return decorate
+
+
+def _parameter(name: str, option: Any) -> inspect.Parameter:
+    annotation, default = option if isinstance(option, tuple) else (option, None)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def loaded(
+    *,
+    models: list[str] | None,
+    preset: list[str] | None,
+    settings: list[str] | None,
+    text_only: bool,
+    strict: bool,
+    as_family: str | None,
+) -> list[Model]:
+    """The models that are asked for, in order: paths and names first, then presets. Raises when there is none."""
+    from paramcalc.loading.load import build
+    from paramcalc.sources import files as readers
+
+    documents = [readers.read_preset(m) if isinstance(m, Preset) else readers.read(m) for m in models or ()]
+    documents += map(readers.read_preset, preset or ())
+    if not documents:
+        raise ParamcalcError("no model given", "give a config.json, or --preset llama3-8b")
+    changed = overrides(settings)
+    return [
+        build(document, overrides=changed, strict=strict, as_family=as_family, text_only=text_only)
+        for document in documents
+    ]
+
+
+MODELS = Group(
+    dict(
+        models=ModelsArg,
+        preset=PresetOpt,
+        settings=SetOpt,
+        text_only=(TextOnlyOpt, False),
+        strict=(StrictOpt, False),
+        as_family=FamilyOpt,
+    ),
+    loaded,
+)
+
+
+def base_model(*, base: str | None, models: list[str] | None, preset: list[str] | None, **others: Any) -> Model | None:
+    """The one model that others are made from, or None where none is given. Raises where there are several."""
+    given = [*([base] if base is not None else []), *(models or ())]
+    if not given and not preset:
+        options = {"settings": "--set", "text_only": "--text-only", "strict": "--strict", "as_family": "--as-family"}
+        idle = next((option for name, option in options.items() if others.get(name)), None)
+        if idle is not None:
+            raise ParamcalcError(f"{idle} is for a base, and none is given", "give a config.json, or --preset NAME")
+        return None
+    found = loaded(models=given, preset=preset, **others)
+    if len(found) > 1:
+        raise ParamcalcError(f"{len(found)} models given, where one is the base of all", "leave out all but one")
+    return found[0]
+
+
+BaseOpt = Annotated[
+    str | None, typer.Option("--base", metavar="MODEL", help="The model that others are made from, like MODEL.")
+]
+BASE = Group({"base": BaseOpt, **MODELS.options}, base_model)
+OUTPUT = Group(
+    dict(fmt=(FormatOpt, "table"), as_json=(JsonOpt, False), output=OutputOpt),
+    lambda fmt, as_json, output: Output(fmt, as_json, output),
+)

@@ -1,0 +1,95 @@
+"""The texts of axes: `12,24,48`, `12:48:4`, `n_layers=8:64:8`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer  # noqa: TID253  (only the command line imports this module)
+
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.cli.options import value
+
+LONGEST = 10**6
+HINT = "write it like 12,24,48 or 12:48:4 (from, to, step)"
+
+DepthsOpt = Annotated[
+    str | None, typer.Option("--depth", "-d", metavar="DEPTHS", help="Numbers of layers: 12,24,48 or 12:48:4.")
+]
+WidthsOpt = Annotated[
+    str | None, typer.Option("--width", "-w", metavar="WIDTHS", help="Widths of the model: 768,1024 or 512:4096:512.")
+]
+SweepOpt = Annotated[
+    list[str] | None,
+    typer.Option("--sweep", metavar="FIELD=VALUES", help="Values of any field; may be given several times."),
+]
+RuleOpt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="NAME=HOW",
+        help="How fields follow the width: heads, kv_heads or ffn = ratio or kept; multiple_of = a number.",
+    ),
+]
+OverlayOpt = Annotated[
+    str | None,
+    typer.Option(
+        "--overlay", metavar="LADDERS", help="Published models to set beside: gpt3,pythia,opt, ... or all of them."
+    ),
+]
+
+
+def numbers(name: str, text: str) -> list[int]:
+    """`12,24,48` or `12:48:4`, both ends included. Raises ParamcalcError for anything else."""
+    found: list[int] = []
+    for piece in text.split(","):
+        bounds = piece.split(":")
+        if not all(part.strip().isascii() and part.strip().isdigit() and len(part) < 20 for part in bounds):
+            raise ParamcalcError(f"--{name} {text}: {piece.strip()!r} is no number or range", HINT)
+        first, last, step, *more = [int(part) for part in bounds] + ([int(bounds[0])] if len(bounds) == 1 else []) + [1]
+        if more[1:] or step < 1 or (last - first) // step >= LONGEST or last < first:
+            raise ParamcalcError(f"--{name} {text}: {piece.strip()!r} is no range", HINT)
+        found += range(first, last + 1, step)
+    return list(dict.fromkeys(found))
+
+
+def axis(text: str) -> tuple[str, list[Any]]:
+    """`d_ff=2048,4096`, `num_experts=8:64:8` or `tie_word_embeddings=true,false`: a field and its values."""
+    field, equals, values = text.partition("=")
+    if not equals or not field.strip() or not values.strip():
+        raise ParamcalcError(f"--sweep {text}: no FIELD=VALUES", "write it like --sweep d_ff=2048,4096")
+    if ":" in values:
+        return field.strip(), list(numbers(f"sweep {field}", values))
+    return field.strip(), [value(piece.strip()) for piece in values.split(",")]
+
+
+def grid(depth: str | None, width: str | None, sweep: Sequence[str] | None) -> dict[str, list[Any]]:
+    """All axes, in the order depth, width, others. Raises ParamcalcError for a field that is swept twice."""
+    found: dict[str, list[Any]] = {}
+    for name, text in (("depth", depth), ("width", width)):
+        if text is not None:
+            found[name] = list(numbers(name, text))
+    for text in sweep or ():
+        field, values = axis(text)
+        if field in found:
+            raise ParamcalcError(f"--sweep {text}: {field} is swept already", "give all its values at once")
+        found[field] = values
+    if not found:
+        raise ParamcalcError("nothing to sweep", "--depth 12,24,48, --width 512:2048:256 or --sweep FIELD=VALUES")
+    return found
+
+
+def ladders(text: str | None) -> list[str]:
+    """`gpt3,pythia` as names."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def rule(given: Sequence[str] | None) -> dict[str, str | int]:
+    """`["heads=kept"]` as a mapping."""
+    found: dict[str, str | int] = {}
+    for text in given or ():
+        name, equals, how = text.partition("=")
+        if not equals:
+            raise ParamcalcError(f"--rule {text}: no NAME=HOW", "write it like --rule heads=kept")
+        found[name.strip()] = how.strip()
+    return found

@@ -1,0 +1,196 @@
+"""Kinds of attention that one family each has: hashed, grouped, of experts, behind convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from paramcalc.base.symbolic import Size
+from paramcalc.components.attention import by_heads_alike, heads_apart, keys_and_values, products, reach, windowed
+from paramcalc.components.ffn import Experts, Router, grouped
+from paramcalc.tree.component import Category, Component, Split, by_heads
+from paramcalc.tree.containers import block
+from paramcalc.tree.leaves import Conv1d, Linear, Param, Product
+from paramcalc.tree.ops import Work
+from paramcalc.tree.state import Kept, state
+from paramcalc.tree.steps import Step
+
+
+class HashedAttention(Component):
+    """Attention within buckets of similar vectors, for which queries and keys are the same projection (Reformer).
+
+    Kitaev et al. 2020 (2001.04451), section 2; LSHSelfAttention. Shapes: qk and v (h d_h, d), o (d, h d_h). Caches the
+    hidden states and the buckets they fell into.
+    """
+
+    category: Category | None = "attention"
+    width: Size
+    heads: Size
+    head_dim: Size
+    hashes: Size = 1  # rounds of hashing, each with a bucket for every head
+
+    def parts(self) -> Mapping[str, Component]:
+        d, q = self.width, self.heads * self.head_dim
+        return {
+            "qk_proj": Linear(d_in=d, d_out=q, split=by_heads("column", self.heads)),
+            "v_proj": Linear(d_in=d, d_out=q, split=by_heads("column", self.heads)),
+            "o_proj": Linear(d_in=q, d_out=d, split=by_heads("row", self.heads)),
+        }
+
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width} | by_heads_alike(self.heads, self.heads, self.head_dim)
+
+    def works(self) -> Iterator[Work]:
+        """Scores and mixing as if every token saw every other: buckets are for sequences longer than one chunk."""
+        for work in products(self.heads, keys=self.head_dim, values=self.head_dim):
+            yield work._replace(inexact="hashed attention is counted as if there were one bucket")
+
+    def steps(self) -> Iterator[Step]:
+        h, d_h = self.heads, self.head_dim
+        yield from heads_apart(self.parts(), heads=h, kv_heads=h, keys=d_h, values=d_h)
+
+    def keeps(self) -> Iterator[Kept]:
+        """The hidden state of each token, from which keys and values are made again, and its buckets."""
+        yield Kept("key", self.width)
+        yield Kept("index", self.heads * self.hashes, dtype="int64")
+
+    def label(self) -> str:
+        return "hashed attention"
+
+
+class GroupedAttention(Component):
+    """Multi-head attention whose projections are grouped convolutions of width one (SqueezeBERT, 2006.11316).
+
+    Shapes: q, k, v and o (d, d / groups), each with a bias.
+    """
+
+    category: Category | None = "attention"
+    width: Size
+    heads: Size
+    q_groups: Size
+    k_groups: Size
+    v_groups: Size
+    out_groups: Size
+
+    def parts(self) -> Mapping[str, Component]:
+        groups = {"q": self.q_groups, "k": self.k_groups, "v": self.v_groups, "o": self.out_groups}
+        return {f"{name}_proj": grouped(self.width, self.width, groups=n, bias=True) for name, n in groups.items()}
+
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width} | by_heads_alike(self.heads, self.heads, self.width // self.heads)
+
+    def works(self) -> Iterator[Work]:
+        """Scores and mixing of heads that cut the width into equal parts."""
+        share = self.width // self.heads
+        yield from products(self.heads, keys=share, values=share)
+
+    def steps(self) -> Iterator[Step]:
+        h, share = self.heads, self.width // self.heads
+        yield from heads_apart(self.parts(), heads=h, kv_heads=h, keys=share, values=share)
+
+    def keeps(self) -> Iterator[Kept]:
+        """Nothing: only encoders have it."""
+        return iter(())
+
+    def label(self) -> str:
+        return "attention"
+
+
+class ExpertAttention(Component):
+    """Attention whose query and output projections are experts (JetMoE's MoA).
+
+    Zhang et al. 2022 (2210.05144). Each expert maps to g d_h channels and back, keys and values are shared by all:
+    router (E, d), q (g d_h, d) and o (d, g d_h) for each expert, k and v (g d_h, d), one bias on the output. What all
+    tokens use is attention, the rest experts.
+    """
+
+    width: Size
+    kv_heads: Size
+    head_dim: Size
+    experts: Size
+    top_k: Size
+
+    def parts(self) -> Mapping[str, Component]:
+        d, kv = self.width, self.kv_heads * self.head_dim
+        column, row = Split("column", self.kv_heads, "kv_heads"), Split("row", self.kv_heads, "kv_heads")
+        key = Linear(d_in=d, d_out=kv, category="attention", split=column)
+        expert = block(q_proj=Linear(d_in=d, d_out=kv, split=column), o_proj=Linear(d_in=kv, d_out=d, split=row))
+        return {
+            "router": Router(width=d, experts=self.experts),
+            "experts": Experts(expert=expert, count=self.experts, top_k=self.top_k),
+            "k_proj": key,
+            "v_proj": key,
+            "out_bias": Param(shape=(d,), category="attention"),
+        }
+
+    def dimensions(self) -> Mapping[str, int]:
+        """The heads of the experts that a token uses."""
+        return {"d_model": self.width} | by_heads_alike(self.top_k * self.kv_heads, self.kv_heads, self.head_dim)
+
+    def works(self) -> Iterator[Work]:
+        """Scores and mixing of the g heads of each expert that a token uses."""
+        yield from products(self.top_k * self.kv_heads, keys=self.head_dim, values=self.head_dim)
+
+    def keeps(self) -> Iterator[Kept]:
+        """Keys and values of each token, which all experts share."""
+        kv = self.kv_heads * self.head_dim
+        yield from keys_and_values(kv, kv, shares=self.kv_heads)
+
+    def label(self) -> str:
+        return f"attention ({self.experts} experts, {self.top_k} active)"
+
+
+class ConvolvedAttention(Component):
+    """Compressed convolutional attention: queries and keys pass through two convolutions over time (ZAYA).
+
+    2510.04476. Shapes: q (h d_h, d), k (g d_h, d), two halves of v (g d_h / 2, d), of which one is a token late; a
+    depthwise convolution over all query and key channels, then one within each head; one temperature per key head.
+    Caches keys and values, and the inputs of the convolutions. ZayaAttention.
+    """
+
+    category: Category | None = "attention"
+    width: Size
+    heads: Size
+    kv_heads: Size
+    head_dim: Size
+    kernels: tuple[Size, Size]
+    bias: bool = False
+    window: Size | None = None
+
+    def parts(self) -> Mapping[str, Component]:
+        d, q, kv = self.width, self.heads * self.head_dim, self.kv_heads * self.head_dim
+        shared = Split("column", self.kv_heads, "kv_heads")
+        half = Linear(d_in=d, d_out=kv // 2, bias=self.bias, split=shared)
+        both = by_heads("column", self.heads, fused=kv, groups=self.kv_heads)
+        return {
+            "q_proj": Linear(d_in=d, d_out=q, bias=self.bias, split=by_heads("column", self.heads)),
+            "k_proj": Linear(d_in=d, d_out=kv, bias=self.bias, split=shared),
+            "v_proj": half,
+            "late_v_proj": half,
+            "first_late_v": Product(flops=2 * d * (kv // 2), per="sequence"),  # of what stands before the first token
+            "depthwise_conv": Conv1d(channels=q + kv, kernel=self.kernels[0], spare=self.kernels[1] - 1, split=both),
+            "head_conv": Conv1d(channels=q + kv, kernel=self.kernels[1], per_group=self.head_dim, split=both),
+            "temperature": Param(shape=(self.kv_heads,), category="norm"),
+            "o_proj": Linear(d_in=q, d_out=d, bias=self.bias, split=by_heads("row", self.heads)),
+        }
+
+    def dimensions(self) -> Mapping[str, int]:
+        return {"d_model": self.width} | by_heads_alike(self.heads, self.kv_heads, self.head_dim)
+
+    def works(self) -> Iterator[Work]:
+        """Scores and mixing of h heads."""
+        yield from products(self.heads, keys=self.head_dim, values=self.head_dim, **windowed(self.window))
+
+    def steps(self) -> Iterator[Step]:
+        h, g, d_h = self.heads, self.kv_heads, self.head_dim
+        yield from heads_apart(self.parts(), heads=h, kv_heads=g, keys=d_h, values=d_h)
+
+    def keeps(self) -> Iterator[Kept]:
+        """Keys and values of each token, the inputs of both convolutions and the last token's late values."""
+        kv, (span, size) = self.kv_heads * self.head_dim, reach(self.window)
+        yield from keys_and_values(kv, kv, span=span, size=size, shares=self.kv_heads)
+        columns = self.kernels[0] + self.kernels[1] - 2
+        yield state(self.heads * self.head_dim + kv)._replace(size=columns)
+        yield state(kv // 2)
+
+    def label(self) -> str:
+        return "attention" if self.window is None else "sliding attention"

@@ -1,0 +1,36 @@
+"""The published rules of thumb beside the exact figures, and why they differ."""
+
+from __future__ import annotations
+
+from paramcalc.compute.workload import Setting
+from paramcalc.counting.count import Figures
+from paramcalc.model import Model
+
+TRAINING = 6  # forward and backward: three products, each of a multiplication and an addition
+
+
+def rules(model: Model, asked: Setting, square: int) -> Figures:
+    """Training FLOPs by published rules, for the same tokens; `square` is what attention takes without any mask.
+
+    6ND (Kaplan et al. 2020, 2001.08361, section 2.1; Hoffmann et al. 2022, 2203.15556, appendix F): N are the
+    parameters a token uses, D the tokens. Kaplan's N has no embeddings and no head; Chinchilla's has all. Neither
+    counts attention's products of activations.
+
+    PaLM (Chowdhery et al. 2022, 2204.02311, appendix B): 6N + 12 L H Q T for each token; its second term is three
+    times the attention term here, the whole square.
+
+    Narayanan et al. 2021 (2104.04473, section 5.1): 96 B s l h^2 (1 + s / 6h + V / 16 l h) holds for GPT layers (four
+    matrices of h x h, two of h x 4h) that are recomputed in the backward pass; it has no biases, counts the head three
+    times and everything else four times. It is not evaluated here: `with_recomputation` is four times all.
+    """
+    from paramcalc.counting.count import figures
+
+    p, components = figures(model)["parameters"], figures(model)["components"]
+    head = components.get("head", {"active": 0})["active"]
+    outside = components.get("embedding", {"active": 0})["active"] + head
+    tokens = asked.tokens * asked.batch
+    return {
+        "six_nd": TRAINING * p["active"] * tokens,
+        "six_nd_non_embedding": TRAINING * (p["active"] - outside) * tokens,
+        "palm": TRAINING * p["active"] * tokens + 3 * square,
+    }

@@ -1,0 +1,1 @@
+"""The count: a fold over the component tree."""

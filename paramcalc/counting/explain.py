@@ -1,0 +1,232 @@
+"""The arithmetic of a count, line by line: each tensor's formula, its numbers and its result, then the sums."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from math import prod
+
+from paramcalc.base import symbolic as dims
+from paramcalc.base.symbolic import Monomial
+from paramcalc.counting.count import count
+from paramcalc.counting.symbols import Legend
+from paramcalc.counting.tree_rows import BUILT, SHIPPED, parts_of
+from paramcalc.model import Model
+from paramcalc.reports.count import Explanation, Line, Symbol
+from paramcalc.tree.component import Component, Part, Role, Weight
+from paramcalc.tree.containers import Mtp, Stack
+
+Polynomial = Counter[Monomial]
+COPIES = "with its own copies of the embedding and the head"
+APART = "multi-token prediction: reported apart"
+ROLES = {"parameter": "", "buffer": "a buffer: not a parameter", "mtp": "apart: not built by the class"}
+
+
+def explain(model: Model, *, include_mtp: bool = False) -> Explanation:
+    """Show how each figure of `count(model)` comes about: terms, sums and the rule of thumb beside them."""
+    report = count(model, include_mtp=include_mtp)
+    story = _Story()
+    for part in model.tree.children():
+        story.part(part, 0)
+    total, active = report.parameters.total, report.parameters.active
+    lines = [
+        *story.lines,
+        *_sums(model, total, active, include_mtp),
+        *_rule_of_thumb(story.legend.symbols, model, total, report.parameters.non_embedding),
+    ]
+    return Explanation(
+        model=report.model, warnings=report.warnings, symbols=tuple(story.legend.symbols.values()), lines=tuple(lines)
+    )
+
+
+# -- one line per tensor -----------------------------------------------------------------------------------------
+
+
+class _Story:
+    """The lines so far, the symbols they use, and the parts that were told in full and need not be again."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.legend = Legend()
+        self.told: dict[tuple[Weight, ...], str] = {}
+        self.place = ""  # the layers that are being told
+        self.counted: frozenset[Role] = BUILT  # within a module that is reported apart, its buffers count too
+
+    def part(self, part: Part, level: int) -> None:
+        """A part, down to its tensors, and its sum."""
+        component, name = part.component, part.name
+        if isinstance(component, Stack):
+            for kind in parts_of(component):
+                self._layers(kind, component.role, level)
+            return
+        for tie in component.ties():
+            self.lines.append(Line(level=level, name=name, result=0, remark=f"tied to {tie.owner}, counted there"))
+        if not list(component.children()):
+            self._leaf(component, name, level)
+        elif not self._told_before(component, name, level):
+            self._group(component, name, level)
+
+    def _group(self, component: Component, name: str, level: int) -> None:
+        apart = isinstance(component, Mtp)
+        self.counted = SHIPPED if apart else self.counted
+        self.lines.append(Line(level=level, name=name, remark=APART if apart else ""))
+        for child in component.children():
+            self.part(child, level + 1)
+            if child.copies != 1:
+                self._repeated(child, level + 1)
+        self.lines.append(self._sum(component, name, level + 1))
+        if isinstance(component, Mtp):
+            shipped = self._elements(component.weights()) + component.copied
+            self.lines.append(Line(level=level + 1, name="= as shipped", result=shipped, remark=COPIES))
+            self.counted = BUILT
+
+    def _told_before(self, component: Component, name: str, level: int) -> bool:
+        key = tuple(component.weights())
+        if key in self.told:
+            same = f"the same as {self.told[key]}"
+            more = ", its buffers counted" if self._elements(key) != sum_of(key, BUILT) else ""
+            self.lines.append(Line(level=level, name=name, result=self._elements(key), remark=same + more))
+            return True
+        self.told[key] = f"{name} of {self.place}" if self.place else name
+        return False
+
+    def _layers(self, kind: Part, role: str, level: int) -> None:
+        title = f"{role} {kind.name}"
+        if self._told_before(kind.component, title, level):
+            self._times(kind, self._elements(kind.component.weights()), level + 1)
+            return
+        self.told[tuple(kind.component.weights())] = self.place = title
+        self.lines.append(Line(level=level, name=title, remark=kind.component.label()))
+        for child in kind.component.children():
+            self.part(child, level + 1)
+        one = self._sum(kind.component, "one layer", level + 1)
+        self.lines.append(one)
+        self._times(kind, one.result or 0, level + 1)
+        self.place = ""
+
+    def _times(self, kind: Part, one: int, level: int) -> None:
+        """So many layers of a kind."""
+        if kind.copies > 1:
+            numbers, result = f"{kind.copies:,} x {one:,}", int(kind.copies) * one
+            self.lines.append(Line(level=level, name="= all of them", numbers=numbers, result=result))
+
+    def _repeated(self, child: Part, level: int) -> None:
+        """Experts: so many in all, so many for one token."""
+        one = self._elements(child.component.weights())
+        formula = dims.formula(self._polynomial(child.component))
+        for copies, name in ((child.copies, f"all {child.name}s"), (child.active, "one token uses")):
+            symbol, number = dims.spelled(self.legend.distinct(copies))
+            self.lines.append(
+                Line(
+                    level=level,
+                    name=name,
+                    formula=f"{symbol} ({formula})",
+                    numbers=f"{number} x {one:,}",
+                    result=int(copies) * one,
+                )
+            )
+
+    def _leaf(self, component: Component, name: str, level: int) -> None:
+        tensors = list(component.tensors())
+        for weight in tensors:
+            sizes = (*((weight.copies,) if weight.copies != 1 else ()), *weight.shape)
+            factors = [dims.spelled(self.legend.distinct(size)) for size in sizes if size != 1 or len(sizes) == 1]
+            many = len(factors) > 1
+            symbols = [dims.bracketed(symbol) if many else symbol for symbol, _ in factors]
+            numbers = [dims.bracketed(number) if many else number for _, number in factors]
+            self.lines.append(
+                Line(
+                    level=level,
+                    name=name if len(tensors) == 1 else f"{name}.{weight.name}",
+                    formula=(" x " if any(text[:1].isdigit() for text in symbols[1:]) else " ").join(symbols),
+                    numbers=" x ".join(numbers),
+                    result=prod(int(size) for size in sizes),
+                    remark=ROLES[weight.role],
+                )
+            )
+        if len(tensors) > 1:
+            results = [prod(map(int, weight.shape)) for weight in tensors]
+            added = " + ".join(f"{result:,}" for result in results)
+            self.lines.append(Line(level=level, name=f"= {name}", numbers=added, result=sum(results)))
+
+    def _sum(self, component: Component, name: str, level: int) -> Line:
+        """The sum of a component's parts; as a remark the shorter formula where sizes coincide (h d_h = d)."""
+        results = [self._elements(part.component.weights()) * int(part.copies) for part in component.children()]
+        terms = self._polynomial(component)
+        values = {symbol: entry.value for symbol, entry in self.legend.symbols.items()}
+        short, facts = dims.simplified(terms, values)
+        return Line(
+            level=level,
+            name=f"= {name}",
+            formula=dims.formula(terms),
+            numbers=" + ".join(f"{result:,}" for result in results if result),
+            result=sum(results),
+            remark=f"= {dims.formula(short)} as {', '.join(facts)}" if facts else "",
+        )
+
+    def _elements(self, weights: Iterable[Weight]) -> int:
+        return sum_of(weights, self.counted)
+
+    def _polynomial(self, component: Component) -> Polynomial:
+        """All that is counted of a component as one sum of products."""
+        total: Polynomial = Counter()
+        for w in component.weights():
+            if w.role in self.counted:
+                term = dims.polynomial(self.legend.distinct(w.copies))
+                for size in w.shape:
+                    term = dims.product(term, dims.polynomial(self.legend.distinct(size)))
+                total.update(term)
+        return total
+
+
+def sum_of(weights: Iterable[Weight], roles: frozenset[Role]) -> int:
+    """All scalars of the tensors in these roles."""
+    return sum(w.elements * int(w.copies) for w in weights if w.role in roles)
+
+
+# -- sums --------------------------------------------------------------------------------------------------------
+
+
+def _sums(model: Model, total: int, active: int, include_mtp: bool) -> Iterator[Line]:
+    yield Line(level=0, name="sum")
+    for part in model.tree.children():
+        apart = isinstance(part.component, Mtp)
+        if include_mtp or not apart:
+            result = sum_of(part.component.weights(), SHIPPED if apart else BUILT)
+            yield Line(level=1, name=part.name, result=result)
+    yield Line(level=1, name="= total", result=total)
+    if active != total:
+        remark = "the routed experts that one token does not use"
+        yield Line(level=1, name="- idle experts", result=active - total, remark=remark)
+        yield Line(level=1, name="= active", result=active)
+
+
+def _rule_of_thumb(legend: dict[str, Symbol], model: Model, total: int, non_embedding: int) -> Iterator[Line]:
+    """12 L d^2, with and without V d, beside the exact figures (Kaplan et al. 2020, table 1)."""
+    depth = sum(int(run.repeat) * run.passes for stack in model.tree.stacks() for run in stack.runs)
+    if "d" not in legend or not depth:
+        return
+    legend.setdefault("L", Symbol(symbol="L", value=depth, origin="layers in all"))
+    if legend["L"].value != depth:
+        return  # two stacks of other depths: the rule says nothing of them
+    d, vocab = legend["d"].value, legend["V"].value if "V" in legend else 0
+    layers = 12 * depth * d * d
+    thumb = f"12 x {depth:,} x {d:,}^2"
+    yield Line(level=0, name="rule of thumb", remark="dense layers, heads that fill the width, a plain FFN of 4 d")
+    yield Line(level=1, name="the layers", formula="12 L d^2", numbers=thumb, result=layers)
+    yield _against(non_embedding, layers, "without embeddings and head")
+    if vocab:
+        guess, numbers = layers + vocab * d, f"{thumb} + {vocab:,} x {d:,}"
+        yield Line(level=1, name="with embedding", formula="12 L d^2 + V d", numbers=numbers, result=guess)
+        yield _against(total, guess, "in all")
+
+
+def _against(exact: int, guess: int, what: str) -> Line:
+    return Line(level=1, name="exactly", result=exact, remark=f"{what}; the rule is off by {_error(guess, exact)}")
+
+
+def _error(guess: int, exact: int) -> str:
+    if not exact:
+        return "n/a"
+    return f"{Decimal(100 * (guess - exact)) / exact:+.1f} %"

@@ -1,0 +1,73 @@
+"""The component tree as rows: what `count --depth N` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from paramcalc.tree.component import Component, Part, Role, Weight
+from paramcalc.tree.containers import Mtp, Stack
+from paramcalc.tree.leaves import Product
+
+BUILT: frozenset[Role] = frozenset(["parameter"])
+SHIPPED: frozenset[Role] = frozenset(["parameter", "mtp", "buffer"])  # within a module that is reported apart
+
+
+class Row(NamedTuple):
+    """One part of the tree: how deep it lies, what it is, and its parameters with all copies."""
+
+    level: int
+    name: str
+    detail: str  # the shape of a single tensor, the pattern of a layer, the owner of a tied matrix
+    total: int
+    active: int
+
+
+def outline(tree: Component, depth: int, *, include_mtp: bool = False) -> list[Row]:
+    """The parts of a tree down to `depth` levels; the rows of one level add up to the total."""
+    rows: list[Row] = []
+    for part in tree.children():
+        apart = isinstance(part.component, Mtp)
+        if include_mtp or not apart:
+            rows += _rows(part, 0, depth, 1, 1, SHIPPED if apart else BUILT)
+    return rows
+
+
+def _rows(part: Part, level: int, depth: int, copies: int, active: int, roles: frozenset[Role]) -> Iterator[Row]:
+    component = part.component
+    copies, active = copies * int(part.copies), active * int(part.active)
+    weights = [w for w in component.weights() if w.role in roles]
+    yield Row(
+        level,
+        f"{part.copies} x {part.name}" if part.copies != 1 else part.name,
+        _detail(component, weights),
+        sum(w.elements * int(w.copies) for w in weights) * copies,
+        sum(w.elements * int(w.active) for w in weights) * active,
+    )
+    if level + 1 < depth:
+        for child in parts_of(component):
+            yield from _rows(child, level + 1, depth, copies, active, roles)
+
+
+def parts_of(component: Component) -> Iterator[Part]:
+    """The children; of a stack each distinct layer once: `layers 0, 2, 4, ...`."""
+    if not isinstance(component, Stack):
+        yield from (part for part in component.children() if not isinstance(part.component, Product))
+        return
+    for names, layer, copies in component.kinds():
+        yield Part(layer_name(names, copies), layer, copies, copies)
+
+
+def layer_name(names: list[str], copies: int) -> str:
+    """`layer 3`, `layers 0-31`, `layers 0, 2, 4, ...`."""
+    shown = ", ".join([*names[:3], "..."] if len(names) > 3 else names)
+    return f"layer{'s' if copies > 1 else ''} {shown}"
+
+
+def _detail(component: Component, weights: list[Weight]) -> str:
+    ties = list(component.ties())
+    if ties:
+        return f"tied to {ties[0].owner}"
+    if not list(component.children()):
+        return ", ".join(" x ".join(f"{int(size)}" for size in w.shape) for w in weights)
+    return component.label()

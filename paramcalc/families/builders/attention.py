@@ -1,0 +1,125 @@
+"""Attention from the fields of a config: grouped or not, with biases, norms and windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paramcalc.base.symbolic import named
+from paramcalc.components import Attention
+from paramcalc.config.once import once
+from paramcalc.config.view import Config
+from paramcalc.families.builders.layer_types import FULL, SLIDING
+from paramcalc.tree.component import Component, by_heads
+from paramcalc.tree.leaves import Linear, Norm
+
+
+def head_dim(c: Config) -> int:
+    """Channels per head: stated, or d / h, which must divide."""
+    return c.head_dim or equal_heads(c)
+
+
+def equal_heads(c: Config) -> int:
+    """Channels per head where the family always cuts the width into equal heads: d / h, perhaps rounded down."""
+    d, h = c.hidden_size, c.num_attention_heads
+    if d % h and h < d and getattr(c, "uneven_heads", "") == "floor":
+        return named("d_h", d // h, origin="d / h, rounded down")
+    if d % h:
+        raise c.error(
+            "hidden_size",
+            f"({d}) is not divisible by {c.key('num_attention_heads')} ({h})",
+            "the width is cut into equal heads",
+        )
+    return named("d_h", d // h, origin="d / h")
+
+
+def cut(c: Config, width: int | None = None) -> tuple[int, int]:
+    """Heads and channels of each: d / h, which must divide, unless the projections keep the width whatever the heads.
+
+    Then the class builds what it cannot run, and one head stands for the shapes.
+    """
+    d, h = c.hidden_size if width is None else width, c.num_attention_heads
+    if getattr(c, "uneven_heads", "") != "whole":
+        return h, equal_heads(c)
+    if d % h == 0:
+        return h, named("d_h", d // h, origin="d / h")
+    key = f"{c.path}{c.key('num_attention_heads')}"
+    c.notes.append(f"{c.family}: {key} ({h}) does not divide the width ({d}): the class builds that and cannot run it")
+    return 1, d
+
+
+def kv_heads(c: Config) -> int:
+    """Key/value heads: stated, or as many as query heads; must divide them."""
+    h, g = c.num_attention_heads, c.num_key_value_heads or c.num_attention_heads
+    if h % g:
+        raise c.error(
+            "num_attention_heads",
+            f"({h}) is not divisible by {c.key('num_key_value_heads')} ({g})",
+            "query heads share key/value heads in equal groups",
+        )
+    return g  # type: ignore[no-any-return]  # fields are Any
+
+
+def head_gate(width: int, heads: int, channels: int | None = None, *, bias: bool = False) -> Linear:
+    """A gate on what heads put out: a value for each head, or for each of its channels. It is divided as they are."""
+    rows = heads if channels is None else heads * channels
+    return Linear(d_in=width, d_out=rows, bias=bias, split=by_heads("column", heads))
+
+
+def sized(
+    width: int,
+    heads: int,
+    head_dim: int,
+    *,
+    kv_heads: int | None = None,
+    bias: bool = False,
+    qkv_bias: bool | None = None,
+    qk_norm: Norm | None = None,
+    **others: Any,
+) -> Attention:
+    """Attention of these sizes; as many key/value heads as query heads unless stated.
+
+    `bias`: on all projections, unless `qkv_bias` says otherwise of all but the last; `qk_norm`: of each query and key
+    head. `others` are what else Attention has: a window, sinks, norms that differ.
+    """
+    many = bias if qkv_bias is None else qkv_bias
+    fields: dict[str, Any] = dict(q_bias=many, k_bias=many, v_bias=many, out_bias=bias, q_norm=qk_norm, k_norm=qk_norm)
+    return Attention(width=width, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim, **fields | others)
+
+
+@once
+def gqa(c: Config, *, d_h: int | None = None, **options: Any) -> Attention:
+    """Grouped-query attention from hidden_size, num_attention_heads, num_key_value_heads and head_dim; see sized."""
+    kv = kv_heads(c)
+    return sized(c.hidden_size, c.num_attention_heads, d_h or head_dim(c), kv_heads=kv, **options)
+
+
+@once
+def normed(c: Config, **options: Any) -> Attention:
+    """Grouped-query attention with an RMS norm on each query and key head."""
+    return gqa(c, qk_norm=Norm(width=head_dim(c)), **options)
+
+
+@once
+def normed_at_once(c: Config, **options: Any) -> Attention:
+    """Grouped-query attention with an RMS norm over all query heads at once, and over all key heads (OLMo 2)."""
+    q_norm, k_norm = (Norm(width=heads * head_dim(c)) for heads in (c.num_attention_heads, kv_heads(c)))
+    return gqa(c, q_norm=q_norm, k_norm=k_norm, **options)
+
+
+@once
+def normed_apart(c: Config, **options: Any) -> Attention:
+    """Grouped-query attention with a norm of its own for each query and key head (Cohere, StableLM)."""
+    q_norm, k_norm = (Norm(width=head_dim(c), count=heads) for heads in (c.num_attention_heads, kv_heads(c)))
+    return gqa(c, q_norm=q_norm, k_norm=k_norm, **options)
+
+
+@once
+def mha(c: Config, *, bias: bool = True, kv: int | None = None, **options: Any) -> Attention:
+    """Attention with biases whose heads cut the width into equal parts (GPT-2 and its kin); see sized."""
+    heads, channels = cut(c)
+    return sized(c.hidden_size, heads, channels, kv_heads=kv, bias=bias, **options)
+
+
+def sliding(attn: Attention, window: int | None) -> dict[str, Component]:
+    """An attention that sees everything, and one that sees a window, under the words of `layer_types`."""
+    return {FULL: attn, SLIDING: attn.but(window=window)}

@@ -1,0 +1,51 @@
+"""What models that hear share: Whisper's encoder as a tower, and the language model behind it."""
+
+from __future__ import annotations
+
+from paramcalc.config.schema import Reading
+from paramcalc.config.view import Config
+from paramcalc.families.builders.encoder_decoder import Form, spectrogram_encoder
+from paramcalc.families.builders.heads import unknown_head
+from paramcalc.families.builders.vision_language import apart
+from paramcalc.families.registry import get
+from paramcalc.families.vision import two_layers
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Norm
+
+WHISPER = Form(spare_rows=0, embed_norm=False, pre_norm=True, key_bias=False)
+
+
+def audio_tower(c: Config) -> tuple[Block, Config]:
+    """Whisper's encoder, from audio_config."""
+    section, declared = c.section("audio_config"), c.declared("audio_config")
+    kind = section.raw("model_type") or declared.kind
+    known = kind in (declared.kind, *declared.spellings)
+    c.require(known, f"audio_config is a {kind}", "only Whisper's encoder can be counted here")
+    return block("other", **spectrogram_encoder(section, WHISPER._replace(norms=None), role="audio").items), section
+
+
+def text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple[Component, int]:
+    """The language model of text_config and its width.
+
+    The declared kind and sizes hold where there is no section; the sizes also for what a section omits where the class
+    `completes` it; null says more than nothing there, where the language model has a rule for it.
+    """
+    if c.head not in ("seq2seq_lm", "token_classification", "none"):
+        raise unknown_head(c)
+    declared = c.declared("text_config")
+    stated = c.section("text_config", Reading({})).raw("model_type") or declared.kind
+    text = get(stated)
+    defaults, said = dict(text.reading.defaults), c.section("text_config", text.reading)
+    if completes or c.raw("text_config") is None:
+        defaults |= {key: value for key, value in declared.defaults.items() if defaults.get(key) or not said.says(key)}
+    fixed = {**text.reading.fixed, "tie_word_embeddings": tied and not apart(c, said)}
+    reading = text.reading._replace(defaults=defaults, fixed=fixed)
+    section = c.section("text_config", reading, family=stated)
+    return text.recipe(section), section.hidden_size
+
+
+def two_matrices(d_in: int, d: int, *, bias: bool, norm: bool = False) -> Block:
+    """A projector of two matrices, perhaps normalised."""
+    after = Norm(width=d, bias=True) if norm else None
+    return block("projector", **two_layers(d_in, d, d, bias=bias), norm=after)

@@ -1,0 +1,145 @@
+"""What recipes share: norms, the layouts of a layer, and whole models.
+
+Everything here reads a Config and returns components. A helper moves here when a second family needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import repeat
+from typing import Any
+
+from paramcalc.base.value import combined
+from paramcalc.config.view import Config
+from paramcalc.families.builders.heads import decoder_head
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Layers, Mtp, Pattern, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Norm, Param
+
+
+def rms(c: Config) -> Norm:
+    """RMSNorm over the width: a scale, no bias (Zhang and Sennrich 2019)."""
+    return Norm(width=c.hidden_size)
+
+
+def layer_norm(c: Config) -> Norm:
+    """LayerNorm over the width, with scale and bias."""
+    return Norm(width=c.hidden_size, bias=True)
+
+
+def batch_norm(width: int) -> Block:
+    """BatchNorm in a tower, whatever the dimensions: scale and bias, and as buffers running mean and variance and one
+    counter."""
+    statistic = Param(shape=(width,), buffer=True)
+    norm = Norm(width=width, bias=True, category=None)
+    return block(norm=norm, mean=statistic, variance=statistic, batches=Param(shape=(1,), buffer=True))
+
+
+def positions(c: Config, extra_rows: int = 0) -> Embedding:
+    """Learned absolute positions, perhaps with rows to spare."""
+    rows = c.max_position_embeddings
+    return Embedding(rows=rows + extra_rows if extra_rows else rows, width=c.hidden_size, divided=False)
+
+
+# -- layouts of a layer -----------------------------------------------------------------------------------------
+
+
+def pre_norm(norm: Component, attn: Component, ffn: Component) -> Block:
+    """Llama's layer: norm, attention, norm, feed-forward, each pair with its residual."""
+    return block(input_norm=norm, attn=attn, post_norm=norm, ffn=ffn)
+
+
+def scaled(norm: Norm, attn: Component, ffn: Component) -> Block:
+    """Llama's layer with a scale for each channel behind attention and behind the FFN (LayerScale, 2103.17239)."""
+    scale = Param(shape=(norm.width,))
+    return block(input_norm=norm, attn=attn, attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
+
+
+def norms_around(norm: Component, attn: Component, ffn: Component) -> Block:
+    """A norm before and after attention, and before and after the FFN (Gemma 2, AFMoE)."""
+    return block(input_norm=norm, attn=attn, post_attn_norm=norm, pre_ffn_norm=norm, ffn=ffn, post_ffn_norm=norm)
+
+
+def parallel(norm: Component, attn: Component, ffn: Component) -> Block:
+    """Attention and FFN side by side behind one norm (GPT-J, Cohere)."""
+    return block(input_norm=norm, attn=attn, ffn=ffn).but(adds="together")
+
+
+def norms_after(norm: Component, attn: Component, ffn: Component) -> Block:
+    """A norm after attention, and one after the FFN (OLMo 2, EXAONE 4)."""
+    return block(attn=attn, post_attn_norm=norm, ffn=ffn, post_ffn_norm=norm).but(adds="normed")
+
+
+# -- whole models -------------------------------------------------------------------------------------------------
+
+Parts = Component | Mapping[Any, Component]
+
+
+def decoder(
+    c: Config,
+    attn: Parts,
+    ffn: Parts,
+    words: Sequence[Any] | None = None,
+    ffn_words: Sequence[Any] | None = None,
+    *,
+    layer: Callable[[Any, Any, Any], Block] = pre_norm,
+    norm: Component | None = None,
+    **around: Any,
+) -> Block:
+    """A decoder whose layers join attention and FFN with a norm (RMS unless given) that follows the last one too.
+
+    Where layers differ, `attn` or `ffn` says what each word stands for, and `words` or `ffn_words` has one for each
+    layer. `around` is what else causal_lm takes.
+    """
+    norm = norm or rms(c)
+    if words is None and ffn_words is None:
+        return causal_lm(c, Run(c.num_hidden_layers, combined(layer, norm, attn, ffn)), norm=norm, **around)
+    kinds, order = pairs(tuple(words or ()), tuple(ffn_words or ()))
+    mixers, ffns = ({"": part} if isinstance(part, Component) else part for part in (attn, ffn))
+    layers = [combined(layer, norm, mixers[word], ffns[ffn_word]) for word, ffn_word in kinds]
+    return causal_lm(c, Pattern(layers, order), norm=norm, **around)
+
+
+@lru_cache(maxsize=256)
+def pairs(words: tuple[Any, ...], ffn_words: tuple[Any, ...]) -> tuple[list[tuple[Any, Any]], tuple[int, ...]]:
+    """The different pairs of words, and the number of each layer's; "" for what no words are given for.
+
+    Remembered: it is the same at every width.
+    """
+    both = list(zip(words or repeat(""), ffn_words or repeat(""), strict=bool(words and ffn_words)))
+    numbers = {pair: number for number, pair in enumerate(dict.fromkeys(both))}
+    return list(numbers), tuple(map(numbers.__getitem__, both))
+
+
+def ignored(c: Config, **built: Any) -> None:
+    """Fields of other code that the class ignores, with what it builds: a doubt where the file wants other things."""
+    for key, value in built.items():
+        if c.raw(key) not in (None, value):
+            c.doubts.append(f"{c.family}: {key} asks for what {c.architecture} does not build; it is not counted")
+
+
+def unpublished(c: Config) -> None:
+    """Mark a family approximate whose recipe no published total confirms."""
+    c.doubts.append(f"{c.family}: counted from its published code; no total is published to the parameter")
+
+
+def causal_lm(
+    c: Config,
+    layers: Layers,
+    *,
+    norm: Component | None,
+    before: Mapping[str, Component | None] | None = None,
+    head_bias: bool = False,
+    head_rows: int | None = None,
+    mtp: Mtp | None = None,
+) -> Block:
+    """A decoder: token embedding, whatever comes `before` the layers, the layers, a final norm, and the head."""
+    return block(
+        embed_tokens=Embedding(rows=c.vocab_size, width=c.hidden_size),
+        **(before or {}),
+        layers=stack("decoder", layers),
+        norm=norm,
+        **decoder_head(c, c.hidden_size, bias=head_bias, rows=head_rows),
+        mtp=mtp if mtp and mtp.count and c.head in ("lm", "seq2seq_lm") else None,
+    )

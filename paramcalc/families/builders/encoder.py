@@ -1,0 +1,65 @@
+"""What encoders share: their tables, their layer, and the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paramcalc.config.once import once
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import mha
+from paramcalc.families.builders.decoder import layer_norm
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Layers, Run, block, stack
+from paramcalc.tree.leaves import Embedding, Linear, Norm
+
+CLASSIFIED = ("sequence_classification", "multiple_choice")
+
+
+def embeddings(
+    c: Config, width: int, *, rows: int | None = None, types: bool = True, norm: bool = True
+) -> dict[str, Component]:
+    """Token, position and segment tables of one width, summed and normalised; no positions where `rows` is 0."""
+    tables: dict[str, Component] = {"embed_tokens": Embedding(rows=c.vocab_size, width=width)}
+    if rows != 0:
+        tables["positions"] = Embedding(rows=rows or c.max_position_embeddings, width=width)
+    if types and c.type_vocab_size:
+        tables["token_types"] = Embedding(rows=c.type_vocab_size, width=width)
+    return tables | ({"embed_norm": Norm(width=width, bias=True)} if norm else {})
+
+
+def projected(c: Config, width: int, *, bias: bool = True) -> dict[str, Component]:
+    """From the width of the embeddings to that of the layers."""
+    return {"embed_proj": Linear(d_in=width, d_out=c.hidden_size, bias=bias, category="embedding")}
+
+
+@once
+def encoder_layer(
+    c: Config, *, attn: Component | None = None, ffn: Component | None = None, norm_first: bool = False
+) -> Block:
+    """Attention, norm, FFN, norm (Vaswani et al. 2017), or norms first; cross attention where a decoder asks for it."""
+    mixer = mha(c) if attn is None else attn
+    steps: dict[str, Component] = {"attn": mixer}
+    if c.add_cross_attention:
+        c.require(c.is_decoder, "add_cross_attention needs is_decoder", "set is_decoder to true")
+        steps["cross_attn"] = mixer.but(source="cross")
+    steps["ffn"] = mlp(c, c.intermediate_size) if ffn is None else ffn
+    parts: dict[str, Component] = {}
+    for name, step in steps.items():
+        norm: dict[str, Component] = {f"{name}_norm": layer_norm(c)}
+        parts |= norm | {name: step} if norm_first else {name: step} | norm
+    return block(**parts)
+
+
+def encoder(
+    c: Config,
+    before: Mapping[str, Component],
+    layers: Component | Layers,
+    heads: Mapping[str, Component],
+    **after: Component,
+) -> Block:
+    """Embeddings, layers (one for all, or a list), whatever comes `after` them, and heads."""
+    equal = Run(c.num_hidden_layers, layers) if isinstance(layers, Component) else layers
+    # A class that can be made a decoder declares the field; those with other heads than these see all at once.
+    causal = getattr(c, "is_decoder", False) and c.head in ("lm", "none")
+    return block(**before, layers=stack("encoder", equal, causal=causal), **after, **heads)

@@ -1,0 +1,157 @@
+"""What encoder-decoders of BART's kind share: layers with LayerNorms, a side of them, and both sides joined.
+
+Everything here reads a Config and returns components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from paramcalc.base.symbolic import named
+from paramcalc.components import Attention
+from paramcalc.config.once import once
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import sized
+from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.heads import classifier, lm_head, unknown_head
+from paramcalc.tree.component import Category, Component
+from paramcalc.tree.containers import Block, Layers, Run, block, stack
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param, Product
+from paramcalc.tree.ops import Per
+
+
+class Form(NamedTuple):
+    """What sets BART's relatives apart."""
+
+    spare_rows: int | None = 2  # position rows beyond max_position_embeddings; None: positions are not stored
+    embed_norm: bool = True
+    pre_norm: bool = False  # norms before each part, and one after the last layer
+    bias: bool = True  # on q, k, v and o
+    key_bias: bool = True
+    ffn_bias: bool = True
+    cross: bool = True  # the decoder attends to the encoder
+    logits_bias: bool = True  # a persistent buffer beside the head
+    ties_decoder: bool = True  # the decoder-only class can tie its head
+    unstated_labels: int = 2  # classes of a classifier whose file says nothing of them
+    norms: Category | None = "norm"  # what norms count as; None: as what holds them, a tower
+
+
+# -- parts -------------------------------------------------------------------------------------------------------
+
+
+def of_side(c: Config, role: str, field: str) -> int:
+    """What the file says of one side, with whose name the field begins: layers, attention_heads, ffn_dim."""
+    return getattr(c, f"{role}_{field}")  # type: ignore[no-any-return]  # fields are Any
+
+
+def norm_of(c: Config, form: Form) -> Norm:
+    """LayerNorm over the width."""
+    return Norm(width=c.hidden_size, bias=True, category=form.norms)
+
+
+def attention(c: Config, role: str, form: Form, **options: Any) -> Attention:
+    """Multi-head attention whose heads cut the width into equal parts."""
+    d, heads = c.hidden_size, of_side(c, role, "attention_heads")
+    c.require(d % heads == 0, f"{c.key('hidden_size')} ({d}) is not divisible by the {role}'s heads ({heads})")
+    d_h = named("d_h", d // heads, origin="d / h")
+    return sized(d, heads, d_h, bias=form.bias, k_bias=form.bias and form.key_bias, **options)
+
+
+@once
+def layer(
+    c: Config,
+    role: str,
+    form: Form,
+    *,
+    attn: Component | None = None,
+    ffn: Component | None = None,
+    kv_width: int | None = None,
+) -> Block:
+    """Attention, in a decoder cross attention, FFN; each with its norm, after it or before."""
+    steps: dict[str, Component] = {"attn": attention(c, role, form) if attn is None else attn}
+    if role.endswith("decoder") and form.cross:
+        steps["cross_attn"] = attention(c, role, form, source="cross", kv_width=kv_width)
+    steps["ffn"] = mlp(c, of_side(c, role, "ffn_dim"), bias=form.ffn_bias) if ffn is None else ffn
+    parts: dict[str, Component] = {}
+    for name, step in steps.items():
+        norm: dict[str, Component] = {f"{name}_norm": norm_of(c, form)}
+        parts |= norm | {name: step} if form.pre_norm else {name: step} | norm
+    return block(**parts)
+
+
+def side(
+    c: Config,
+    role: str,
+    form: Form,
+    *,
+    layers: Layers | Component | None = None,
+    rows: int | None = None,
+    positions: int | None = None,
+    owner: str | None = "shared",
+    before: Mapping[str, Component] | None = None,
+) -> Block:
+    """One stack with what is before and after it: token table (`rows` long, or `owner`'s), positions, norms.
+
+    `layers` are all of them, or one that is repeated; `positions`: rows that max_position_embeddings does not state.
+    """
+    d, norm = c.hidden_size, norm_of(c, form)
+    tied_to = owner if c.tie_word_embeddings and c.head != "lm" else None
+    stored = None if form.spare_rows is None else positions or c.max_position_embeddings + form.spare_rows
+    one = layer(c, role, form) if layers is None else layers
+    return block(
+        embed_tokens=Embedding(rows=rows or c.vocab_size, width=d, tied_to=tied_to),
+        positions=None if stored is None else Embedding(rows=stored, width=d, divided=False),
+        embed_norm=norm if form.embed_norm else None,
+        **(before or {}),
+        layers=stack(role, Run(of_side(c, role, "layers"), one) if isinstance(one, Component) else one),
+        norm=norm if form.pre_norm else None,
+    )
+
+
+@once
+def head(c: Config, form: Form, *, owner: str = "shared", rows: int | None = None) -> dict[str, Component]:
+    """The LM head, perhaps with its persistent bias buffer, or a classifier."""
+    d: int = c.hidden_size
+    rows = rows or c.vocab_size
+    match c.head:
+        case "seq2seq_lm":
+            parts: dict[str, Component] = {"lm_head": lm_head(c, d, owner=owner, rows=rows)}
+            if form.logits_bias:
+                parts["final_logits_bias"] = Param(shape=(1, rows), buffer=True, category="head")
+            return parts
+        case "sequence_classification":
+            return classifier(c, transform=True, unstated_labels=form.unstated_labels)
+        case "question_answering":  # for which the class sets num_labels to 2
+            return {"qa_outputs": Linear(d_in=d, d_out=2, bias=True, category="head")}
+        case "none":
+            return {}
+    raise unknown_head(c)
+
+
+def joined(c: Config, form: Form, encoder: Component, decoder: Component) -> Block:
+    """Both sides around one token table and under one head, or the decoder alone with the head."""
+    if c.head == "lm":
+        alone = lm_head(c, c.hidden_size, owner="decoder.embed_tokens")
+        return block(decoder=decoder, lm_head=alone if form.ties_decoder else alone.but(tied_to=None))
+    shared = Embedding(rows=c.vocab_size, width=c.hidden_size)
+    return block(shared=shared, encoder=encoder, decoder=decoder, **head(c, form))
+
+
+def model(c: Config, form: Form) -> Block:
+    """A relative that `form` describes completely."""
+    return joined(c, form, side(c, "encoder", form), side(c, "decoder", form))
+
+
+def spectrogram_encoder(c: Config, form: Form, *, role: str = "encoder") -> Block:
+    """Two convolutions over mel channels, positions, layers, a norm."""
+    d, bins = c.hidden_size, c.num_mel_bins
+    per: Per = "read" if role == "encoder" else "tower"
+    return block(
+        conv1=Conv1d(channels=d, kernel=3, per_group=bins, category="embedding", per=per),
+        every_second=Product(flops=2 * d * bins * 3, per=per, term="convolution"),  # frames that the next one merges
+        conv2=Conv1d(channels=d, kernel=3, per_group=d, category="embedding", per=per),
+        positions=Embedding(rows=c.max_source_positions, width=d),
+        layers=stack(role, Run(c.encoder_layers, layer(c, "encoder", form))),
+        norm=norm_of(c, form),
+    )

@@ -1,0 +1,87 @@
+"""Feed-forward networks and experts from the fields of a config."""
+
+from __future__ import annotations
+
+from paramcalc.components import Mlp, Moe
+from paramcalc.config.once import once
+from paramcalc.config.view import Config
+from paramcalc.tree.component import Category, Component
+from paramcalc.tree.containers import block
+from paramcalc.tree.leaves import Param
+
+
+@once
+def glu(c: Config, hidden: int | None = None, *, bias: bool = False, category: Category = "ffn") -> Mlp:
+    """A gated feed-forward network of three matrices."""
+    width = c.intermediate_size if hidden is None else hidden
+    return Mlp(width=c.hidden_size, hidden=width, gated=True, bias=bias, inner=learned(c), category=category)
+
+
+@once
+def mlp(c: Config, hidden: int | None, *, bias: bool = True) -> Mlp:
+    """A plain feed-forward network of two matrices; four times as wide as the model where `hidden` is None."""
+    return Mlp(width=c.hidden_size, hidden=hidden or 4 * c.hidden_size, gated=False, bias=bias, inner=learned(c))
+
+
+def activation(c: Config, name: str = "hidden_act") -> Component | None:
+    """The parameters of the activation that a field names, or None: two slopes of xIELU (2411.13010), beside which it
+    keeps two constants as buffers, and one of PReLU (1502.01852)."""
+    word = c.counted_activation(name)
+    if word not in ("xielu", "prelu"):
+        return None
+    slope, constant = Param(shape=(1,)), Param(shape=(), buffer=True)
+    if word == "prelu":
+        return block(slope=slope)
+    return block(alpha_p=slope, alpha_n=slope, beta=constant, eps=constant)
+
+
+def learned(c: Config) -> Component | None:
+    """The parameters of the activation in each FFN, where the reading names the key that the class's FFNs read."""
+    return activation(c, c.ffn_activation) if hasattr(c, "ffn_activation") else None
+
+
+@once
+def moe(
+    c: Config,
+    hidden: int,
+    *,
+    experts: int,
+    shared: int | None = None,
+    shared_count: int | None = None,
+    shared_gate: bool = False,
+    router_bias: bool = False,
+    correction: bool = False,
+    correction_counted: bool = False,
+    bias: bool = False,
+    shared_bias: bool = False,
+    router: Component | None = None,
+    top_k: int | None = None,
+) -> Moe:
+    """Routed experts of width `hidden`, num_experts_per_tok of them for each token, perhaps beside shared ones.
+
+    `shared` is the width of the shared ones as one network; unstated, `shared_count` of them are as wide as the others.
+    """
+    if shared is None and shared_count:
+        shared = shared_count * hidden
+    if shared is None and shared_count == 0 and learned(c):
+        c.doubts.append(f"{c.family}: some classes build a network, and its activation, for no shared experts")
+    top_k = top_k or c.num_experts_per_tok
+    if top_k is None:
+        c.doubts.append(f"{c.family}: {c.key('num_experts_per_tok')} is not stated; active counts every expert")
+        top_k = experts
+    if top_k > experts > 0:
+        raise c.error("num_experts_per_tok", f"({top_k}) is more than there are experts ({experts})")
+    return Moe(
+        width=c.hidden_size,
+        expert=glu(c, hidden, bias=bias).but(inner=None),
+        activation=learned(c),
+        experts=experts,
+        top_k=top_k,
+        router_bias=router_bias,
+        router_correction=correction,
+        correction_counted=correction_counted,
+        router=router,
+        shared=None if shared is None else glu(c, shared, bias=shared_bias, category="shared_experts"),
+        shared_count=1 if shared_count is None else shared_count,
+        shared_gate=shared_gate,
+    )

@@ -1,0 +1,188 @@
+"""What a class puts on top of its last layer. The ending of the class named in `architectures` picks one.
+
+A head takes the width of the last hidden state; each returns named parts, to be added to the end of a model's block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from paramcalc.base.symbolic import named
+from paramcalc.config.once import once
+from paramcalc.config.view import Config
+from paramcalc.tree.component import Component, by_vocabulary
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Linear, Norm, Param
+from paramcalc.tree.ops import Per
+
+# -- decoders ----------------------------------------------------------------------------------------------------
+
+
+@once
+def decoder_head(c: Config, width: int, *, bias: bool = False, rows: int | None = None) -> dict[str, Component]:
+    """What the class named in `architectures` puts on top of a decoder's last hidden state."""
+    match c.head:
+        case "lm" | "seq2seq_lm":
+            return {"lm_head": lm_head(c, width, owner="embed_tokens", bias=bias, rows=rows)}
+        case "sequence_classification":
+            return {"score": Linear(d_in=width, d_out=labels(c), category="head")}
+        case "token_classification":
+            bias = getattr(c.root, "token_classification_bias", c.root.raw("token_classification_bias") is not False)
+            return {"score": Linear(d_in=width, d_out=labels(c), bias=bias, category="head")}
+        case "question_answering":
+            return {"qa_outputs": Linear(d_in=width, d_out=2, bias=True, category="head")}
+        case "double_heads" if hasattr(c, "summary_use_proj"):
+            return {"lm_head": lm_head(c, width, owner="embed_tokens"), **choice(c)}
+        case "none":
+            return {}
+    raise unknown_head(c)
+
+
+def choice(c: Config) -> dict[str, Component]:
+    """One number for each of several continuations, from its last token (GPT-1 and GPT-2)."""
+    if not c.summary_use_proj:
+        return {}
+    return {"choice": dense(c, 1 if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
+
+
+def lm_head(c: Config, width: int, *, owner: str, bias: bool = False, rows: int | None = None) -> Linear:
+    """The output matrix over the vocabulary (or `rows`), the embedding's own where tie_word_embeddings says so."""
+    rows = rows or c.vocab_size
+    return Linear(
+        d_in=width,
+        d_out=rows,
+        bias=bias,
+        category="head",
+        tied_to=owner if c.tie_word_embeddings else None,
+        split=by_vocabulary(rows),
+    )
+
+
+def labels(c: Config, *, unstated: int = 2) -> int:
+    """Classes of a classifier: num_labels, or the length of id2label; `unstated` where neither is there.
+
+    Where the two contradict each other transformers warns and takes num_labels (PreTrainedConfig.__init__). The text
+    class of a multimodal model reads only the text_config of a file that has one (PreTrainedConfig.from_pretrained).
+    """
+    holder = c if "TextFor" in c.architecture and c.root.says("text_config") else c.root
+    names, number, old = holder.raw("id2label"), holder.raw("num_labels"), holder.raw("_num_labels")
+    known = len(names) if isinstance(names, Mapping) else None
+    built = known if number is None else number
+    if old is not None and old != (unstated if built is None else built):
+        c.doubts.append(f"{c.family}: _num_labels is {old!r}, which transformers 2 and 3 wrote and newer ones ignore")
+    if number is None:
+        return named(
+            "num_labels", unstated if known is None else known, origin="num_labels" if known is None else "id2label"
+        )
+    count = holder.whole("num_labels", number)
+    if known is not None and known != count:
+        c.doubts.append(f"{c.family}: id2label names {known} classes, num_labels says {count}; num_labels is taken")
+    return named("num_labels", count, origin="num_labels")
+
+
+def unknown_head(c: Config) -> Exception:
+    """The error for a class whose head is not known for this family."""
+    return c.error(
+        "architectures", f"names {c.architecture}, whose head is not known", "the base model is counted as ...Model"
+    )
+
+
+# -- encoders ----------------------------------------------------------------------------------------------------
+
+
+def dense(c: Config, d_out: int, *, per: Per = "token") -> Linear:
+    """A projection from the width, with a bias, that belongs to a head; perhaps of one token per sequence."""
+    return Linear(d_in=c.hidden_size, d_out=d_out, bias=True, category="head", per=per)
+
+
+@once
+def masked_lm_head(c: Config, width: int, *, spare_bias: bool = True, tied: bool = True) -> Block:
+    """Transform, norm, and the output matrix, tied but for its bias where the class can tie it and the file says so.
+
+    `spare_bias`: the class holds the bias twice, and only tying makes the two one.
+    """
+    shared = c.tie_word_embeddings
+    decoder = Linear(
+        d_in=width,
+        d_out=c.vocab_size,
+        bias=True,
+        category="head",
+        tied_to="embed_tokens" if tied and shared else None,
+        split=by_vocabulary(c.vocab_size),
+    )
+    spare = Param(shape=(c.vocab_size,), category="head") if spare_bias and not shared else None
+    return block(transform=dense(c, width), norm=Norm(width=width, bias=True), decoder=decoder, spare_bias=spare)
+
+
+POOLED = ("none", "pretraining", "next_sentence", "sequence_classification", "multiple_choice")
+ALL_HEADS = (*POOLED, "masked_lm", "lm", "token_classification", "question_answering")
+
+
+def encoder_heads(
+    c: Config,
+    width: int,
+    *,
+    lm_head: Component | None = None,
+    pooled: Collection[str] = POOLED,
+    transformed: Collection[str] = (),
+    pretraining: dict[str, Component] | None = None,
+    answers: int | None = None,
+) -> dict[str, Component]:
+    """What BertFor... and its kin add after the encoder: a pooler, an MLM head, a classifier.
+
+    `pooled`: the classes that stand on the model's pooler; `transformed`: those with a dense layer of their own
+    before the classifier; `answers`: outputs for question answering that no label changes.
+    """
+    head = masked_lm_head(c, width) if lm_head is None else lm_head
+    parts: dict[str, Component] = {}
+    if c.head in pooled:
+        parts["pooler"] = dense(c, c.hidden_size, per="sequence")
+    per: Per = "sequence" if c.head in POOLED else "token"
+    if c.head in transformed:
+        parts["transform"] = dense(c, c.hidden_size, per=per)
+    match c.head:
+        case "masked_lm" | "lm":
+            return parts | {"lm_head": head}
+        case "pretraining":
+            return parts | (
+                {"lm_head": head, "next_sentence": dense(c, 2, per="sequence")} if pretraining is None else pretraining
+            )
+        case "next_sentence":
+            return parts | {"next_sentence": dense(c, 2, per="sequence")}
+        case "sequence_classification" | "token_classification":
+            return parts | {"classifier": dense(c, labels(c), per=per)}
+        case "question_answering":
+            return parts | {"classifier": dense(c, answers or labels(c))}
+        case "multiple_choice":
+            return parts | {"classifier": dense(c, 1, per="sequence")}
+        case "none" | "base":
+            return parts
+    raise unknown_head(c)
+
+
+def roberta_heads(c: Config) -> dict[str, Component]:
+    """BERT's heads, but sequence classification has a dense layer of its own instead of the pooler."""
+    pooled = ("none", "multiple_choice")
+    return encoder_heads(c, c.hidden_size, pooled=pooled, transformed=("sequence_classification",))
+
+
+def discriminator(c: Config) -> dict[str, Component]:
+    """ELECTRA's pre-training: was this token replaced? (2003.10555)."""
+    return {"transform": dense(c, c.hidden_size), "discriminator": dense(c, 1)}
+
+
+def summary(c: Config) -> dict[str, Component]:
+    """The projection of the sequence summary, which multiple choice uses where summary_use_proj says so."""
+    if c.head != "multiple_choice" or not c.summary_use_proj:
+        return {}
+    return {"summary": dense(c, labels(c) if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
+
+
+# -- encoder-decoders --------------------------------------------------------------------------------------------
+
+
+def classifier(c: Config, *, transform: bool, unstated_labels: int = 2) -> dict[str, Component]:
+    """A classifier over the last hidden state, after a dense layer of the width where the class has one."""
+    per: Per = "sequence" if transform else "token"  # one that transforms stands on the last token alone
+    first: dict[str, Component] = {"transform": dense(c, c.hidden_size, per=per)} if transform else {}
+    return first | {"classifier": dense(c, labels(c, unstated=unstated_labels), per=per)}

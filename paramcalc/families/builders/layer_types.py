@@ -1,0 +1,104 @@
+"""Which layer has what: words for each layer, from lists, periods and flags of the config."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from paramcalc.config.view import Config
+
+FULL, SLIDING, LINEAR = "full_attention", "sliding_attention", "linear_attention"
+DENSE, SPARSE = "dense", "sparse"
+
+
+def kinds(c: Config, default: list[str]) -> list[str]:
+    """The word for each layer: `layer_types` where the file says so, else the family's default pattern."""
+    return c.words("layer_types", (FULL, SLIDING)) or default
+
+
+def every(period: int, word: str, *, otherwise: str, layers: int) -> list[str]:
+    """`word` on each period-th layer (the last of each group), `otherwise` on the others."""
+    return repeated([otherwise] * (period - 1) + [word], layers)
+
+
+def repeated(group: list[str], layers: int) -> list[str]:
+    """The group of words again and again, for so many layers."""
+    return (group * (layers // len(group) + 1))[:layers]
+
+
+def full_every(c: Config, period: int) -> list[str]:
+    """The word for each layer: `layer_types`, or full attention in each period-th layer and windows in the others."""
+    return kinds(c, every(period, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
+
+
+def full_first(c: Config, period: int) -> list[str]:
+    """Full attention in every period-th layer from the first one on, windows in the others."""
+    return repeated([FULL] + [SLIDING] * (period - 1), c.num_hidden_layers)
+
+
+def mixers(
+    c: Config,
+    default: list[str],
+    words: tuple[str, ...] = (FULL, LINEAR),
+    *,
+    name: str = "layer_types",
+    any_length: bool = False,
+) -> list[str]:
+    """The word for each layer's mixer: the list `name` where the file says so, else the family's default pattern.
+
+    The names of transformers 4, `attention` and `mamba`, are understood as it renames them.
+    """
+    renamed = {word: word for word in words} | {"attention": FULL, "mamba": LINEAR}
+    stated = c.words(name, tuple(renamed), any_length=any_length)
+    return default if stated is None else [renamed[word] for word in stated]
+
+
+def mlp_words(c: Config, default: list[str]) -> list[str]:
+    """The word for each layer's FFN, dense or sparse: `mlp_layer_types` where the file says so, else the default."""
+    return c.words("mlp_layer_types", (DENSE, SPARSE)) or default
+
+
+def per_layer_overrides(c: Config, allowed: Collection[str]) -> list[dict[str, int]] | None:
+    """The sizes that per_layer_config ({"05": {"head_dim": 512}}) states of each layer; None where it is not stated.
+
+    Stated as null it says that no layer has sizes of its own.
+    """
+    if not c.says("per_layer_config"):
+        return None
+    given = c.raw("per_layer_config") or {}
+    nested = isinstance(given, Mapping) and all(isinstance(sizes, Mapping) for sizes in given.values())
+    c.require(nested, "per_layer_config must map layer numbers to mappings")
+    c.require(all(str(number).isdecimal() for number in given), "per_layer_config has a key that is not a layer number")
+    numbered: dict[int, dict[str, int]] = {i: {} for i in range(c.num_hidden_layers)}
+    numbered |= {int(number): sizes for number, sizes in given.items()}
+    c.require(len(numbered) == c.num_hidden_layers, "per_layer_config has a layer that the model has not")
+    named_sizes = {name for sizes in numbered.values() for name in sizes}
+    c.require(named_sizes <= set(allowed), f"per_layer_config has {', '.join(sorted(named_sizes - set(allowed)))}")
+    return [{name: c.whole(name, size) for name, size in sizes.items()} for sizes in numbered.values()]
+
+
+def first_dense(c: Config, first: int) -> list[str]:
+    """`first` dense layers, then sparse ones."""
+    layers = c.num_hidden_layers
+    return ([DENSE] * first + [SPARSE] * (layers - first))[:layers]
+
+
+def stepped(c: Config) -> list[str]:
+    """Qwen's rule: every decoder_sparse_step-th layer has experts unless mlp_only_layers lists it."""
+    layers = c.num_hidden_layers
+    words = every(c.decoder_sparse_step, SPARSE, otherwise=DENSE, layers=layers) if c.num_experts else [DENSE] * layers
+    for i in c.numbers("mlp_only_layers"):
+        if 0 <= i < layers:
+            words[i] = DENSE
+    return words
+
+
+def ignored_frequency(c: Config) -> None:
+    """A doubt where moe_layer_freq asks for experts in some layers only: the class does not look at it."""
+    if c.raw("moe_layer_freq") not in (None, 1):
+        c.doubts.append(f"{c.family}: moe_layer_freq is not 1; {c.architecture} ignores it and so does this count")
+
+
+def dense_then_sparse(c: Config) -> list[str]:
+    """first_k_dense_replace dense layers, then sparse ones. The class does not look at moe_layer_freq."""
+    ignored_frequency(c)
+    return first_dense(c, c.first_k_dense_replace)

@@ -1,0 +1,68 @@
+"""What the decoders with latent attention share: DeepSeek and its relatives."""
+
+from __future__ import annotations
+
+from paramcalc.components import Indexer, LatentAttention
+from paramcalc.config.once import once
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads
+from paramcalc.families.builders.ffn import moe
+from paramcalc.families.builders.layer_types import DENSE, SPARSE
+from paramcalc.tree.component import Component
+from paramcalc.tree.leaves import Norm
+
+INDEXED, CSA, HCA = "indexed_attention", "compressed_sparse_attention", "heavily_compressed_attention"
+
+
+@once
+def latent_attention(c: Config) -> LatentAttention:
+    """Latent attention from the q_lora_rank, kv_lora_rank, qk_ and v_ fields; unstated, values have d / h channels."""
+    return LatentAttention(
+        width=c.hidden_size,
+        heads=c.num_attention_heads,
+        q_rank=c.q_lora_rank,
+        kv_rank=c.kv_lora_rank,
+        nope_dim=c.qk_nope_head_dim,
+        rope_dim=c.qk_rope_head_dim,
+        value_dim=c.v_head_dim or equal_heads(c),
+        bias=c.attention_bias,
+    )
+
+
+def shared_width(c: Config) -> int | None:
+    """The shared experts are one MLP, as wide as all of them together; zero of them still leave its biases."""
+    return None if c.n_shared_experts is None else c.n_shared_experts * c.moe_intermediate_size
+
+
+@once
+def experts(c: Config) -> Component:
+    """Routed experts with corrections, and shared ones as one MLP."""
+    shared, e = shared_width(c), c.moe_intermediate_size
+    return moe(c, e, experts=c.num_local_experts, shared=shared, shared_count=c.n_shared_experts, correction=True)
+
+
+def frequent(c: Config) -> list[str]:
+    """Dense layers first, then sparse ones: at multiples of moe_layer_freq, or where its list has a 1."""
+    first, listed = c.first_k_dense_replace, isinstance(c.raw("moe_layer_freq"), list)
+    flags = c.per_layer("moe_layer_freq") if listed else None
+    flags = flags or [i % c.moe_layer_freq == 0 for i in range(c.num_hidden_layers)]
+    return [SPARSE if i >= first and flag else DENSE for i, flag in enumerate(flags)]
+
+
+def lightning(c: Config, q_rank: int) -> Indexer:
+    """DeepSeek-V3.2's indexer: queries from the latent, one normed key, a weight for each head."""
+    return Indexer(
+        width=c.hidden_size,
+        query_width=q_rank,
+        heads=c.index_n_heads,
+        head_dim=c.index_head_dim,
+        keep=c.index_topk,
+        k_norm=Norm(width=c.index_head_dim, bias=True),
+    )
+
+
+def unweighted(width: int, heads: int, head_dim: int, *, keep: int) -> Indexer:
+    """An indexer that reads the layer's input, with normed queries and key, and no weights for its heads."""
+    norm = Norm(width=head_dim)
+    plain = Indexer(width=width, query_width=width, heads=heads, head_dim=head_dim, keep=keep, weighted=False)
+    return plain.but(q_norm=norm, k_norm=norm)

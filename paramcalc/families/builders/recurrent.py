@@ -1,0 +1,66 @@
+"""Recurrent mixers from canonical fields: what several hybrids share, and a dense decoder need not load."""
+
+from __future__ import annotations
+
+from paramcalc.base.symbolic import named
+from paramcalc.components import GatedDeltaNet, Mamba, Mamba2
+from paramcalc.config.once import once
+from paramcalc.config.view import Config
+
+
+@once
+def delta_net(c: Config) -> GatedDeltaNet:
+    """The gated delta rule from the linear_ fields."""
+    return GatedDeltaNet(
+        width=c.hidden_size,
+        key_heads=c.linear_num_key_heads,
+        value_heads=c.linear_num_value_heads,
+        key_dim=c.linear_key_head_dim,
+        value_dim=c.linear_value_head_dim,
+        kernel=c.linear_conv_kernel_dim,
+    )
+
+
+@once
+def mamba(
+    c: Config,
+    *,
+    inner: int,
+    state: int,
+    kernel: int,
+    dt_rank: str,
+    bias: bool,
+    conv_bias: bool,
+    inner_norms: bool = False,
+) -> Mamba:
+    """A Mamba mixer; `dt_rank` names the field that holds the rank of the time step, by default d / 16."""
+    rank = c.raw(dt_rank)
+    by_width = named("r", -(-c.hidden_size // 16), origin="d / 16, rounded up")
+    return Mamba(
+        width=c.hidden_size,
+        inner=inner,
+        state=state,
+        kernel=kernel,
+        dt_rank=by_width if rank in (None, "auto") else named("r", c.whole(dt_rank, rank), origin=c.key(dt_rank)),
+        conv_bias=conv_bias,
+        bias=bias,
+        inner_norms=inner_norms,
+    )
+
+
+@once
+def ssd(c: Config, *, inner: int, heads: int, head_dim: int, state: int) -> Mamba2:
+    """Mamba-2 of these sizes, the others from the fields that bear no prefix."""
+    return Mamba2(
+        width=c.hidden_size,
+        inner=inner,
+        heads=heads,
+        head_dim=head_dim,
+        state=state,
+        groups=c.n_groups,
+        kernel=c.conv_kernel,
+        conv_bias=c.use_conv_bias,
+        bias=c.use_bias,
+        out_bias=c.use_bias,
+        chunk=c.chunk_size,
+    )

@@ -1,0 +1,60 @@
+"""The register of towers: what sees or hears inside a larger model, by the `model_type` of its own section."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from paramcalc.config.view import Config
+from paramcalc.families.schemas import entries, reading
+from paramcalc.tree.containers import Block
+
+Recipe = Callable[[Config], Block]
+
+TOWERS: dict[str, Recipe] = {}  # filled by @tower when a module of recipes is imported
+SHARED = ("vision", "page_towers", "sound_codecs", "omni_voices")  # the rooms of towers without families
+
+
+def tower(*kinds: str) -> Callable[[Recipe], Recipe]:
+    """Register a recipe for the towers of these types; how their sections are read is in `schemas/`."""
+
+    def register(recipe: Recipe) -> Recipe:
+        TOWERS.update(dict.fromkeys(kinds, recipe))
+        return recipe
+
+    return register
+
+
+def only(c: Config, section: str, kind: str) -> None:
+    """Refuse another model_type in a section where the class would build it; elsewhere it is not looked at."""
+    declared, fields = c.declared(section), c.raw(section)
+    if not declared.free or not isinstance(fields, Mapping):
+        return
+    stated = fields.get("model_type") or kind
+    named = declared.spellings.get(stated, stated)
+    c.require(named == kind, f"{section} is a {stated}", f"only a {kind} can be counted there")
+
+
+def found(kind: str) -> Recipe:
+    """The recipe of a kind; a shared room is entered only where a tower in it is asked for."""
+    for room in SHARED:
+        if kind not in TOWERS:
+            import_module(f"paramcalc.families.{room}")
+    return TOWERS[kind]
+
+
+def tower_in(c: Config, section: str, *, kind: str | None = None, **fixed: Any) -> tuple[Block, Config]:
+    """The tower in a section of the config, and the view of that section; of the declared `kind` unless it is given.
+
+    `fixed` are fields that the whole decides, whatever the section says.
+    """
+    declared = c.declared(section)
+    kind = kind or declared.kind
+    recipe = found(kind)
+    read = reading(entries(recipe.__module__)[kind])
+    if c.raw(section) is None:
+        read = read._replace(defaults={**read.defaults, **declared.defaults})
+    view = c.section(section, read._replace(fixed={**read.fixed, **fixed}), family=kind)
+    only(c, section, kind)
+    return recipe(view), view

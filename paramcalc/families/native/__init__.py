@@ -1,0 +1,1 @@
+"""paramcalc's own `model_type: transformer`."""

@@ -1,8 +1,0 @@
-"""GGUF: the bytes of the file that llama.cpp would write from a model, tensor by tensor."""
-
-from __future__ import annotations
-
-from paramcalc.footprint.gguf.sizes import GgufFile, Stored, gguf, stage_of
-from paramcalc.footprint.gguf.types import is_gguf
-
-__all__ = ["GgufFile", "Stored", "gguf", "is_gguf", "stage_of"]

@@ -1,0 +1,249 @@
+"""What a document describes, so that its tree can be built again with other values in some fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from paramcalc.base.errors import ConfigError
+from paramcalc.config.field_roles import WORDS, meant
+from paramcalc.config.overrides import Names, Place, fields_below, filled, known_fields, other_names, overridden, place
+from paramcalc.config.schema import Reading, Stated
+from paramcalc.config.view import Config
+from paramcalc.families.registry import Family, get
+from paramcalc.model import Builder, FieldValue
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block
+
+if TYPE_CHECKING:
+    from paramcalc.families.native.config import TransformerConfig
+
+OWN = "transformer"
+PLAIN = frozenset((int, float, bool, str, list, type(None)))  # types of values that are no sections
+
+
+class Described(NamedTuple):
+    """A document's fields under paramcalc's own family; what a sweep varies."""
+
+    fields: Mapping[str, Any]
+    origin: str
+
+    def changed(self, overrides: Mapping[str, Any]) -> TransformerConfig:
+        """The validated fields with other values in some."""
+        from paramcalc.families.native import config as own_fields
+
+        if overrides.keys() <= self.fields.keys():  # under the names that the file has: the case of a sweep
+            return own_fields.parse({**self.fields, **overrides}, self.origin)
+        names = Names(OWN, self.origin, own_fields.NAMES, own_fields.known_fields, absent=lambda _: {})
+        return own_fields.parse(overridden(self.fields, overrides, names), self.origin)
+
+    def values(self) -> dict[str, FieldValue]:
+        """The fields by their canonical names."""
+        from paramcalc.families.native import config as own_fields
+
+        described = self.changed({})
+        names = {own: name for name, own in reversed(own_fields.NAMES.items())}
+        found = {names.get(own, own): FieldValue(own, value) for own, value in described}
+        layers = [entry.model_dump(exclude_none=True) for entry in described.layers or ()]
+        found["layers"] = FieldValue(
+            "layers", [{**entry, "repeat": 1} for entry in layers for _ in range(entry["repeat"])], True
+        )
+        moe = described.moe or ()
+        return found | {f"moe.{name}": FieldValue(f"moe.{name}", value) for name, value in moe}
+
+    def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """All fields as a file would state them."""
+        return self.changed(overrides).model_dump(exclude_none=True)
+
+    def tree(self, overrides: Mapping[str, Any]) -> Component:
+        """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
+        from paramcalc.families.native import model as own
+
+        return own.tree(self.changed(overrides), self.origin)
+
+    def builder(self) -> Builder:
+        """The same for many models; they have nothing in common that could be read once."""
+        return self.tree
+
+    def of(self, fields: Mapping[str, Any]) -> Component:
+        """The component tree of other fields. Raises ConfigError where there is no such model."""
+        return self._replace(fields=fields).tree({})
+
+    def stated(self) -> Stated:
+        """The fields, defaults and all."""
+        return Stated(self.fields)
+
+
+class Configured(NamedTuple):
+    """A document's fields, and the family and class they describe; what a sweep varies."""
+
+    fields: Mapping[str, Any]
+    origin: str
+    family: Family
+    architecture: str
+    head: str
+    text_only: bool
+
+    def view(self, overrides: Mapping[str, Any]) -> Config:
+        """The strict view of the fields, with other values in some."""
+        return Config(
+            overridden(self.fields, self.spelled(overrides), self.names()) if overrides else self.fields,
+            self.family.reading,
+            family=self.family.name,
+            origin=self.origin,
+            architecture=self.architecture,
+            head=self.head,
+            text_only=self.text_only,
+        )
+
+    def spelled(self, overrides: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The overrides under names of the family, where they are words like n_layers that it does not read itself."""
+        words = (overrides.keys() & WORDS.keys()) - {*self.family.reading.defaults, *self.names().others}
+        values = self.values() if words else {}
+        return {(meant(values, name) if name in words else None) or name: value for name, value in overrides.items()}
+
+    def values(self) -> dict[str, FieldValue]:
+        """The fields of the language model by their canonical names, and every list with an entry for each layer.
+
+        Where several sections describe its layers (an encoder's and a decoder's), their fields have dots in their
+        names, so that there is no width of the model, and no depth.
+        """
+        root = self.view({})
+        views = describing(root, self.built(root))
+        found: dict[str, FieldValue] = {}
+        for view in views:
+            path = view.path if len(views) > 1 else ""
+            found |= {path + name: one for name, one in fields_of(view).items()}
+        return found
+
+    def built(self, view: Config) -> Component:
+        """The tree that the family's recipe makes of a view."""
+        tree = _built(self.family, view, self.origin)
+        return _language_model(tree, self.family.name, self.origin) if self.text_only else tree
+
+    def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """All fields as a file would state them."""
+        return dict(self.view(overrides).fields)
+
+    def tree(self, overrides: Mapping[str, Any]) -> Component:
+        """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
+        return self.built(self.view(overrides))
+
+    def builder(self) -> Builder:
+        """The same for many models: what their fields have in common is found and checked once."""
+        base = self.view({})
+        self.built(base)  # so that it has read its fields
+        known: dict[tuple[str, ...], tuple[list[Place], list[str]]] = {}
+
+        def tree(overrides: Mapping[str, Any]) -> Component:
+            if not PLAIN.issuperset(map(type, overrides.values())):
+                return self.tree(overrides)  # a section of its own, in which other overrides may have their place
+            names = tuple(overrides)
+            if names not in known:
+                places = [place(self.fields, name, self.names()) for name in names]
+                known[names] = places, [key for one in places for key in one.changed()]
+            places, changed = known[names]
+            return self.built(base.of(filled(self.fields, places, overrides.values()), changed))
+
+        return tree
+
+    def names(self) -> Names:
+        """How its fields may be called."""
+        reading = self.family.reading
+        return Names(self.family.name, self.origin, other_names(reading), self.known, partial(passed, reading))
+
+    def known(self) -> set[str]:
+        """Every key that may stand in a file of the family; of sections those that this one's recipe reads."""
+        try:
+            below = fields_below(self.stated())
+        except ConfigError:  # which the overrides may mend
+            below = iter(())
+        return {*known_fields(self.family.reading), *below}
+
+    def of(self, fields: Mapping[str, Any]) -> Component:
+        """The component tree of other fields. Raises ConfigError where there is no such model."""
+        return self._replace(fields=fields).tree({})
+
+    def stated(self) -> Stated:
+        """The fields as they stand, and how the recipe reads them and their sections."""
+        view = self.view({})
+        self.built(view)
+        return view.as_stated()
+
+
+def passed(reading: Reading, path: Sequence[str]) -> Mapping[str, Any]:
+    """What the class passes to the model of a section where the file does not have it; nothing of other sections."""
+    for step in path:
+        own = get(reading.kind).reading.sections if reading.kind else {}
+        reading = {**own, **reading.sections}.get(step, Reading({}))
+    if not reading.kind:
+        return {}
+    inner = {name: passed(section, ()) for name, section in reading.sections.items() if section.kind}
+    return {**reading.defaults, "model_type": reading.kind, **inner}
+
+
+def _views(view: Config) -> Iterator[Config]:
+    """A view and those of its sections, outer ones first, sections of towers left out."""
+    yield view
+    for section in view.sections():
+        if not any(word in section.path for word in ("vision", "audio")):
+            yield from _views(section)
+
+
+def describing(root: Config, tree: Component) -> list[Config]:
+    """The views whose width is that of the language model's layers; the whole file's where it is, or where none is.
+
+    A section called text_config beside others is the language model's, others are of what speaks or acts for it.
+    """
+    from paramcalc.tree.language import sizes_of_layers
+
+    layers = set(map(id, sizes_of_layers(tree)))
+    found = [view for view in _views(root) if id(view.size_given("hidden_size")) in layers]
+    if not found or found[0] is root:
+        return [root]
+    if any("decoder" in view.path for view in found):
+        return found
+    return [next((view for view in found if view.path.endswith("text_config.")), found[0])]
+
+
+def fields_of(view: Config) -> dict[str, FieldValue]:
+    """Every declared field of a view and every list that it states.
+
+    With dots in their names those of the sections that size its layers, as DBRX has them.
+    """
+    stated = {name: value for name, value in view.fields.items() if isinstance(value, list | str)}
+    declared, by_layer = view.values(), view.by_layer()
+    spelled = {view.key(name) for name in (*declared, *by_layer)}
+    lists = {name: value for name, value in stated.items() if name not in spelled}
+    lists |= {name: stated[view.key(name)] for name in by_layer if view.key(name) in stated}
+    found = {
+        name: FieldValue(view.path + view.key(name) if view.path else name, value, name in by_layer)
+        for name, value in {**lists, **declared}.items()
+    }
+    for section in view.sections():
+        if section.family == view.family:
+            step = section.path.removeprefix(view.path)
+            found |= {step + name: one for name, one in fields_of(section).items()}
+    return found
+
+
+def _built(family: Family, view: Config, origin: str) -> Component:
+    """The tree. What the view does not check, nested lists and the like, ends here and not in a traceback."""
+    try:
+        return family.recipe(view)
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        hint = f"`paramcalc families {family.name}` lists the fields it reads"
+        raise ConfigError(
+            f"{family.name}: a field is not of the kind that is meant in {origin}: {error}", hint
+        ) from error
+
+
+def _language_model(tree: Component, family: str, origin: str) -> Component:
+    """The language model within a tree; the tree itself where it is nothing else."""
+    part = tree.parts().get("language_model")
+    if part is not None:
+        return Block(items=dict(part.parts()))
+    if any(weight.category in ("vision", "projector") for weight in tree.weights()):
+        raise ConfigError(f"{family}: the language model is not a part of its own in {origin}", "leave out --text-only")
+    return tree

@@ -1,0 +1,1 @@
+"""How tensor, expert and pipeline parallelism divide a model."""

@@ -1,0 +1,110 @@
+"""Pipeline parallelism: the tree of a model cut into stages, each a tree of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, Stack
+
+
+class Stage(NamedTuple):
+    """Layers `first` to `first + layers - 1` of the model's main stack, and whatever else is beside them."""
+
+    tree: Component
+    first: int
+    layers: int
+
+
+class Cut(NamedTuple):
+    """What goes into a stage: layers of the `main` stack, what is before and after it, owners of tied tensors."""
+
+    main: Stack
+    first: int
+    layers: int
+    before: bool
+    after: bool
+    owners: frozenset[str]
+
+
+def stages(tree: Component, count: int) -> list[Stage]:
+    """The stages of a pipeline: embeddings and towers in the first, norm and head in the last, layers in all.
+
+    A tied head needs its matrix too: the last stage holds a copy. Raises ParamcalcError where there are fewer layers
+    than stages, or where layers share weights that would be needed in several of them.
+    """
+    found = list(tree.stacks())
+    if not found:
+        return [Stage(tree, 0, 0)]
+    divided = main(found)
+    if count == 1:
+        return [Stage(tree, 0, depth(divided))]
+    _check(divided, count)
+    owners = frozenset(tie.owner for tie in tree.all_ties())
+    built, start = [], 0
+    for i, layers in enumerate(layers_of(depth(divided), count)):
+        last = i == count - 1
+        cut = Cut(divided, start, layers, before=i == 0, after=last, owners=owners if last else frozenset())
+        built.append(Stage(_part(tree, cut, ""), start, layers))
+        start += layers
+    return built
+
+
+def main(stacks: Sequence[Stack]) -> Stack:
+    """The stack that a pipeline divides: what generates, and of several the deepest."""
+    return max(stacks, key=lambda stack: (stack.causal, depth(stack)))
+
+
+def layers_of(layers: int, count: int) -> list[int]:
+    """Layers of each stage, as vLLM deals them out (get_pp_indices): the rest goes to stages before the last."""
+    each, rest = divmod(layers, count)
+    counts = [each] * count
+    for i in range(2, rest + 2):
+        counts[-i] += 1
+    return counts
+
+
+def depth(stack: Stack) -> int:
+    """Layers of a stack."""
+    return sum(int(run.repeat) for run in stack.runs)
+
+
+def _check(main: Stack, count: int) -> None:
+    layers = depth(main)
+    if any(run.passes > 1 for run in main.runs) or any(True for _ in main.all_ties()):
+        raise ParamcalcError(
+            f"pipeline_parallel {count}: the layers share weights, which no two stages can hold",
+            "leave it out, or use tensor_parallel",
+        )
+    if layers < count:
+        raise ParamcalcError(
+            f"pipeline_parallel {count} is more than there are layers ({layers})", f"give at most {layers} stages"
+        )
+
+
+def _part(tree: Component, cut: Cut, prefix: str) -> Component:
+    """What of a block is in the stage."""
+    if tree is cut.main:
+        return cut.main.but(first=cut.first, runs=_layers(cut))
+    if not isinstance(tree, Block):
+        raise ParamcalcError(f"pipeline_parallel: {prefix.rstrip('.')} cannot be cut", "leave it out")
+    items, before = {}, True
+    for name, part in tree.items.items():
+        path = prefix + name
+        if any(stack is cut.main for stack in part.stacks()):
+            items[name], before = _part(part, cut, f"{path}."), False
+        elif (cut.before if before else cut.after) or any(f"{owner}.".startswith(f"{path}.") for owner in cut.owners):
+            items[name] = part
+    return tree.but(items=items)
+
+
+def _layers(cut: Cut) -> tuple[Run, ...]:
+    runs, at = [], 0
+    for run in cut.main.runs:
+        low, high = max(cut.first, at), min(cut.first + cut.layers, at + int(run.repeat))
+        if low < high:
+            runs.append(run._replace(repeat=high - low))
+        at += int(run.repeat)
+    return tuple(runs)

@@ -1,0 +1,119 @@
+"""Plots as data: places, series and labels with their units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import log
+from typing import Any, NamedTuple
+
+from paramcalc.reports.scaling import Point
+
+DEPTH, WIDTH = "depth", "width"
+UNITS = {
+    DEPTH: "depth (layers)",
+    WIDTH: "width (channels)",
+    "d_ff": "FFN width (channels)",
+    "intermediate_size": "FFN width (channels)",
+    "moe_intermediate_size": "expert width (channels)",
+    "head_dim": "head_dim (channels)",
+    "vocab_size": "vocabulary (tokens)",
+}
+
+
+class Axis(NamedTuple):
+    """Places side by side, whatever their values."""
+
+    label: str
+    values: tuple[Any, ...]
+
+
+class Mark(NamedTuple):
+    """A published model on a grid, its place in fractions of cells."""
+
+    name: str
+    x: float
+    y: float
+
+
+class HeatMap(NamedTuple):
+    """Parameters over a grid, a row for each y from the lowest on; None where there is no such model."""
+
+    title: str
+    x: Axis
+    y: Axis
+    totals: tuple[tuple[int | None, ...], ...]
+    levels: tuple[int, ...]  # parameters along the lines between the cells
+    marks: tuple[Mark, ...]
+
+
+class Bars(NamedTuple):
+    """Parameters by category, stacked; nothing where there is no such model."""
+
+    title: str
+    x: Axis
+    parts: Mapping[str, tuple[int, ...]]
+
+    @property
+    def totals(self) -> list[int]:
+        """The height of each bar."""
+        return [sum(values) for values in zip(*self.parts.values(), strict=True)]
+
+
+class Dot(NamedTuple):
+    """A model at its place, with its name where it is to be shown."""
+
+    x: int
+    y: int
+    name: str = ""
+
+
+class Series(NamedTuple):
+    """Models that belong together; those of a sweep are joined by a line, published ones are not."""
+
+    name: str
+    dots: tuple[Dot, ...]
+    joined: bool
+    best: int | None = None
+    distinction: str = ""  # what the best one is
+
+
+class Scale(NamedTuple):
+    """An axis of numbers: its ends, and where it is marked."""
+
+    label: str
+    low: float
+    high: float
+    logarithmic: bool
+    ticks: tuple[int, ...]
+    written: Callable[[int], str]
+
+    def place(self, value: float) -> float:
+        """0 at the low end, 1 at the high one."""
+        if self.logarithmic:
+            return log(value / self.low) / log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+
+class Scatter(NamedTuple):
+    """Models by two of their figures."""
+
+    title: str
+    x: Scale
+    y: Scale
+    series: tuple[Series, ...]
+    diagonal: str = ""  # what lies where both figures are the same
+
+
+Plot = HeatMap | Bars | Scatter
+
+
+def unit(name: str) -> str:
+    """A field with its unit."""
+    return UNITS.get(name, name)
+
+
+def varying(rows: Sequence[Point]) -> tuple[list[str], tuple[str, ...]]:
+    """The axes on which the points differ, and the place of each on them."""
+    names = list(dict.fromkeys(name for row in rows for name in row.at))
+    several = [name for name in names if len({str(row.at.get(name)) for row in rows}) > 1] or names
+    return several, tuple(" x ".join(str(row.at.get(name, "-")) for name in several) for row in rows)

@@ -1,0 +1,109 @@
+"""Parameters at every point of a sweep: over two axes as a heat map, over any as bars divided by category."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise, product
+from math import ceil, floor, log10
+from typing import TYPE_CHECKING, Any
+
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.plots.data import DEPTH, WIDTH, Axis, Bars, HeatMap, Mark, unit, varying
+from paramcalc.reports.scaling import DesignReport, Reference, ScaleReport
+from paramcalc.tree.component import CATEGORIES, Component
+
+if TYPE_CHECKING:
+    from paramcalc.model import Model
+
+MOST_BARS = 200
+MOST_LEVELS = 6  # lines of equal parameters; more of them are clutter
+
+
+def swept(report: ScaleReport) -> dict[str, list[Any]]:
+    """The axes with several values."""
+    return {name: values for name, values in report.axes.items() if len(values) > 1}
+
+
+def heat_map(report: ScaleReport) -> HeatMap:
+    """Parameters over two axes; of depth and width, depth goes up. Raises ParamcalcError for more or fewer axes."""
+    axes = swept(report)
+    if len(axes) != 2:
+        hint = "sweep two, like --depth 12,24 --width 768,1536; or --plot-kind categories"
+        raise ParamcalcError(f"a heat map has two axes, and {len(axes)} have several values", hint)
+    (outer, rows), (inner, columns) = axes.items()
+    found = {
+        (i, j): row.parameters.total if row.parameters else None
+        for (i, j), row in zip(product(range(len(rows)), range(len(columns))), report.rows, strict=True)
+    }
+    up, across = in_order(rows), in_order(columns)
+    totals = tuple(tuple(found[i, j] for j in across) for i in up)
+    known = [total for row in totals for total in row if total is not None]
+    y, x = axis(outer, [rows[i] for i in up]), axis(inner, [columns[j] for j in across])
+    marks = tuple(placed(report.overlay, x, y)) if (outer, inner) == (DEPTH, WIDTH) else ()
+    title = f"{report.model.name}: total parameters"
+    return HeatMap(title, x, y, totals, levels(min(known), max(known)), marks)
+
+
+def axis(name: str, values: Sequence[Any]) -> Axis:
+    """The places of an axis with its unit."""
+    return Axis(unit(name), tuple(values))
+
+
+def in_order(values: Sequence[Any]) -> list[int]:
+    """Indices of numbers from the smallest on; anything else as it is given."""
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return sorted(range(len(values)), key=values.__getitem__) if numbers else list(range(len(values)))
+
+
+def placed(references: Sequence[Reference], x: Axis, y: Axis) -> list[Mark]:
+    """Published models that lie on the grid."""
+    places = [(one.name, between(x.values, one.width), between(y.values, one.depth)) for one in references]
+    return [Mark(name, across, up) for name, across, up in places if across is not None and up is not None]
+
+
+def between(values: Sequence[int], value: int) -> float | None:
+    """The place of a value among increasing ones, in fractions; None outside of them."""
+    for i, (low, high) in enumerate(pairwise(values)):
+        if low <= value <= high:
+            return i + (value - low) / (high - low)
+    return None
+
+
+def levels(low: int, high: int) -> tuple[int, ...]:
+    """Round numbers between two: 1, 2 and 5 times powers of ten, fewer of each ten where that is too many."""
+    found: tuple[int, ...] = ()
+    for steps in ((1, 2, 5), (1, 5), (1,)):
+        found = rounds(low, high, steps)
+        if len(found) <= MOST_LEVELS:
+            return found
+    return found[:: ceil(len(found) / MOST_LEVELS)]
+
+
+def rounds(low: float, high: float, steps: Sequence[int]) -> tuple[int, ...]:
+    """These multiples of powers of ten that lie strictly between two numbers."""
+    powers = range(max(0, floor(log10(low))), ceil(log10(high)) + 1)
+    return tuple(step * 10**power for power in powers for step in steps if low < step * 10**power < high)
+
+
+# -- categories ---------------------------------------------------------------------------------------------------
+
+
+def bars(report: ScaleReport | DesignReport, base: Model) -> Bars:
+    """Parameters by category at every point. Raises ParamcalcError where there are too many of them."""
+    if len(report.rows) > MOST_BARS:
+        problem = f"{len(report.rows):,} points are too many to stack; there is room for {MOST_BARS}"
+        raise ParamcalcError(problem, "sweep fewer values, or two axes with --plot-kind heatmap")
+    found = [by_category(base.variants.tree(row.fields)) if row.valid else {} for row in report.rows]
+    present = [str(category) for category in CATEGORIES if any(category in one for one in found)]
+    parts = {category: tuple(one.get(category, 0) for one in found) for category in present}
+    names, places = varying(report.rows)
+    return Bars(f"{report.model.name}: parameters by category", Axis(" x ".join(map(unit, names)), places), parts)
+
+
+def by_category(tree: Component) -> dict[str, int]:
+    """The parameters of each category: what `count` says."""
+    found: dict[str, int] = {}
+    for tally in tree.tallies():
+        if tally.role == "parameter" and tally.total:
+            found[tally.category] = found.get(tally.category, 0) + tally.total
+    return found

@@ -1,0 +1,27 @@
+"""What a command shows: the answers it computed, read into reports, as rows for programs and as a table for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from paramcalc.render.text import Row
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from paramcalc.reports.count import Report
+
+AnyReport = TypeVar("AnyReport", bound="Report")
+
+
+class View(NamedTuple):
+    """Rows for CSV and Markdown, and the table for a width; each is made when it is asked for."""
+
+    rows: Callable[[], Sequence[Row]]
+    table: Callable[[int | None], RenderableType | str]
+
+
+def read(schema: type[AnyReport], answers: Sequence[Mapping[str, Any]]) -> list[AnyReport]:
+    """The answers checked against the schema of their report."""
+    return [schema.model_validate(answer) for answer in answers]

@@ -1,0 +1,1 @@
+"""The JSON contract: one pydantic class for each report."""

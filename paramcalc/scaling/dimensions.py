@@ -1,0 +1,89 @@
+"""The shape of a model as its component tree has it: depth, width, heads, FFN. No family names, no config keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+
+from paramcalc.compute.flops import text_part
+from paramcalc.tree.component import Category, Component, claimed
+from paramcalc.tree.containers import Stack
+from paramcalc.tree.language import TOWERS, sees
+
+# What the hidden channels of a feed-forward network are called, by what it is for.
+HIDDEN: Mapping[Category | None, str] = {"experts": "expert_d_ff", "shared_experts": "shared_expert_d_ff"}
+SIZES = (
+    "d_model",
+    "heads",
+    "kv_heads",
+    "head_dim",
+    "d_ff",
+    "experts",
+    "experts_per_token",
+    "expert_d_ff",
+    "shared_expert_d_ff",
+)
+
+# None: there is no such thing; several, ascending, where layers differ.
+Value = int | Fraction | tuple[int | Fraction, ...] | None
+
+
+def shape(tree: Component) -> dict[str, Value]:
+    """Layers, widths and heads of the language model, or of all of a model that is nothing else.
+
+    `sequential_steps` are the layers that a token passes through one after the other, a shared one as often as it
+    runs, an encoder's and then a decoder's; `aspect_ratio` is d_model for each of them, and `ffn_ratio` the hidden
+    channels of a dense FFN for each of the width.
+    """
+    stacks = [stack for stack in text_part(tree).stacks() if not sees(stack)]
+    by_role = layers_by_role(stacks)
+    found: dict[str, set[int]] = {name: set() for name in SIZES}
+    ratios = set()
+    for stack in stacks:
+        for sizes in dimensions(stack):
+            for name, size in sizes.items():
+                found[name].add(size)
+            if "d_ff" in sizes:
+                ratios.add(Fraction(sizes["d_ff"], sizes["d_model"]))
+    steps = sum(int(run.repeat) * run.passes for stack in stacks for run in stack.runs)
+    return {
+        "layers": sum(int(run.repeat) for stack in stacks for run in stack.runs) or None,
+        **{f"{role}_layers": by_role.get(role) if len(by_role) > 1 else None for role in ("encoder", "decoder")},
+        "sequential_steps": steps or None,
+        "d_model": one_or_all(found["d_model"]),
+        "aspect_ratio": one_or_all({Fraction(width, steps) for width in found["d_model"]}),
+        **{name: one_or_all(found[name]) for name in SIZES[1:]},
+        "ffn_ratio": one_or_all(ratios),
+    }
+
+
+def layers_by_role(stacks: list[Stack]) -> dict[str, int]:
+    """The layers that encode, and those that decode; a model may have several stacks of a kind."""
+    layers: dict[str, int] = {}
+    for stack in stacks:
+        role = stack.role.split()[-1]
+        layers[role] = layers.get(role, 0) + sum(int(run.repeat) for run in stack.runs)
+    return layers
+
+
+def dimensions(component: Component, outer: Category | None = None) -> Iterator[dict[str, int]]:
+    """What each component below this one, and it itself, is known by.
+
+    Experts' hidden channels have names of their own, and their width may be a latent's (Nemotron-H), so it says nothing
+    of the model's.
+    """
+    category = claimed(outer, component.category)
+    if category in TOWERS:
+        return
+    sizes = {name: int(size) for name, size in component.dimensions().items()}
+    if category in HIDDEN and "d_ff" in sizes:
+        sizes = {HIDDEN[category]: sizes["d_ff"]}
+    yield sizes
+    for part in component.distinct():
+        yield from dimensions(part.component, category)
+
+
+def one_or_all(values: Iterable[int | Fraction]) -> Value:
+    """The only value, all of them in ascending order, or None where there is none."""
+    found: tuple[int | Fraction, ...] = tuple(sorted(values))
+    return found[0] if len(found) == 1 else found or None

@@ -1,0 +1,202 @@
+"""One point of a sweep: a model that differs from the base in some fields, and the figures one compares it by."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from operator import mul
+from typing import TYPE_CHECKING, Any
+
+from paramcalc.assumptions import Assumptions
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.base.value import Frozen, Pool
+from paramcalc.compute.flops import text_part
+from paramcalc.counting.count import Figures
+from paramcalc.model import Model
+from paramcalc.scaling import latency
+from paramcalc.scaling.scaling_rules import ImpossibleError
+from paramcalc.scaling.totals import Adder, Amounts, Unit, units
+from paramcalc.storage import weights
+from paramcalc.storage.formats.format import ALL
+from paramcalc.storage.formats.registry import format_named
+from paramcalc.storage.gguf import is_gguf
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run
+
+if TYPE_CHECKING:
+    from paramcalc.footprint.devices import Device
+    from paramcalc.scaling.scaling_rules import Rules
+
+TRAINING = 3  # forward, and twice as much backward
+OUTSIDE = -1  # what is in no layer, among the numbers of layers
+CHINCHILLA = 20  # tokens for each parameter (Hoffmann et al. 2022, 2203.15556, table 3)
+
+
+class Question(Frozen):
+    """What is asked of every point."""
+
+    assumed: Assumptions
+    training_tokens: int | None = None  # None: Chinchilla's 20 for each parameter that a token uses
+    device: Device | None = None
+
+    def stated(self, base: Model, follow: Rules) -> Figures:
+        """The assumptions that a report states."""
+        return {
+            "context": self.assumed.context,
+            "batch": self.assumed.batch,
+            "dtype": self.assumed.dtype or (base.dtype if base.quantization is None else None),
+            "rules": follow.values(),
+            "training_tokens": self.training_tokens,
+            "gpu": self.device.name if self.device else None,
+            "latency": latency.assumed(self.device) if self.device else None,
+        }
+
+
+class Bench:
+    """The base, and what is asked of the models around it."""
+
+    def __init__(self, base: Model, question: Question) -> None:
+        self.base, self.question = base, question
+        self.adder = Adder(base, question.assumed)
+        self.size = element_bytes(base, question.assumed)
+        self.by_layers = weights.told_by_layers(base, question.assumed)
+        self.build = base.variants.builder()
+        self.values = base.variants.values()
+        self.stated = {one.key: one.value for one in self.values.values()}
+        self.pool = Pool()
+        self.known: dict[Hashable, tuple[list[int] | None, Sequence[tuple[Hashable, Unit]]]] = {}
+        self.base_sums = self.sums(base)
+        self.decodes = any(stack.causal for stack in text_part(base.tree).stacks())
+
+    def warnings(self) -> list[str]:
+        """What is to be said of the base, and of the format its weights are in."""
+        return [*self.base.warnings, *weights.plan(self.base, self.question.assumed).warnings]
+
+    def model(self, changes: Mapping[str, Any]) -> Model:
+        """The base with other values in some fields. Raises ParamcalcError where there is no such model."""
+        return self.base.but(tree=self.pool.within(self.build, changes))
+
+    def checked(self, changes: Mapping[str, Any], axis: str) -> Mapping[str, Any]:
+        """The changes for another width or depth. Raises ImpossibleError where the model stays what it is.
+
+        Where a recipe takes a size from elsewhere the changed field is none of its sizes.
+        """
+        if all(self.stated.get(key) == value for key, value in changes.items()):
+            return changes
+        try:
+            same = self.sums(self.model(changes)) == self.base_sums
+        except ParamcalcError:  # which is told at the point
+            return changes
+        if same:
+            names = ", ".join(changes)
+            raise ImpossibleError(f"{axis}: another {names} leaves this model as it is", "--sweep FIELD=... of its own")
+        return changes
+
+    def sums(self, model: Model) -> Amounts:
+        """What adds up of a model."""
+        return self.adder.amounts([(unit.key(), unit) for unit in units(model.tree)])
+
+    def point(self, changes: Mapping[str, Any]) -> Figures:
+        """Its figures, or why there is no such model."""
+        try:
+            return self.row(changes, self.model(changes))
+        except ParamcalcError as error:
+            return {"valid": False, "problem": error.message, "fields": dict(changes)}
+
+    def row(self, changes: Mapping[str, Any], model: Model) -> Figures:
+        """The figures of the model with these changes."""
+        return {"valid": True, "problem": None, "fields": dict(changes), **self.figures(model)}
+
+    def figures(self, model: Model) -> Figures:
+        """The figures of a model under the same names as `count` and `memory` have."""
+        found = [(unit.key(), unit) for unit in units(model.tree)]
+        sums = self.adder.amounts(found)
+        length, tokens = self.question.assumed.context, self.question.training_tokens or CHINCHILLA * sums.active
+        forward = sums.forward if self.decodes else sums.forward // length
+        stored = self.weight_bytes(model, found, sums)
+        return {
+            "parameters": {
+                "total": sums.total,
+                "active": sums.active,
+                "non_embedding": sums.total - sums.embedding - sums.head,
+                "embedding": sums.embedding,
+            },
+            "embedding_share": sums.embedding / sums.total if sums.total else 0.0,
+            "weights": {"bytes": stored},
+            "kv_cache": {"bytes_per_token": sums.kept_per_token},
+            "state": {"bytes": sums.state},
+            "flops": {
+                "forward_per_token": forward,
+                "training": TRAINING * sums.reading * tokens // length,
+                "training_tokens": tokens,
+            },
+            "depth": sums.depth,
+            "latency": self.latency(sums, stored=stored, forward=forward),
+        }
+
+    def weight_bytes(self, model: Model, found: Sequence[tuple[Hashable, Unit]], sums: Amounts) -> int:
+        """Bytes of the weights in the format that is assumed: what `memory` says."""
+        if self.size is not None and not sums.buffers:
+            return self.size * sums.total
+        key = tuple(model.tree.parts()), *[key for key, _ in found]
+        one = self.known.get(key)
+        if one is None:  # kept with the parts, so that nothing else can have their identity
+            one = self.known[key] = (None if self.by_layers else self.bytes_by_layer(model)), found
+        sizes, _ = one
+        if sizes is None:
+            return sum(one.bytes for one in self.stored(model))
+        times: dict[int, int] = defaultdict(int)  # of each kind of layer, in the order in which they come
+        for _, unit in found:
+            if unit.layer is not None:
+                times[id(unit.layer.layer)] += unit.times
+        return sum(map(mul, sizes, (1, *times.values())))
+
+    def bytes_by_layer(self, model: Model) -> list[int] | None:
+        """What lies outside of layers takes, and one layer of each kind; None where that does not add up to all."""
+        short = one_of_each_layer(model.tree)
+        if short is None:
+            return None
+        sizes: dict[int, int] = defaultdict(int)
+        for one in self.stored(model.but(tree=short)):
+            sizes[one.weight.layers[0].start if one.weight.layers else OUTSIDE] += one.bytes
+        return [sizes[number] for number in range(OUTSIDE, max(sizes) + 1)]
+
+    def stored(self, model: Model) -> tuple[weights.Stored, ...]:
+        """Every tensor as it is stored."""
+        return weights.plan(model, self.question.assumed).stored
+
+    def latency(self, sums: Amounts, *, stored: int, forward: int) -> Figures | None:
+        """The estimate for one decoding step of the batch, where a device is asked for and the model decodes."""
+        device, batch = self.question.device, self.question.assumed.batch
+        if device is None or not self.decodes:
+            return None
+        elements = latency.read(
+            total=sums.total,
+            active=sums.active,
+            routed=sums.routed,
+            looked_up=0 if sums.tied_heads else sums.embedding,
+            batch=batch,
+        )
+        moved = stored * elements // max(1, sums.total) + sums.kept + sums.state
+        return latency.latency(device, moved=moved, flops=batch * forward, layers=sums.depth)
+
+
+def element_bytes(model: Model, assumed: Assumptions) -> int | None:
+    """Bytes of each parameter, where all have the same; None where tensors must be asked one by one."""
+    simple = model.dtype if assumed.dtype is None and model.quantization is None else assumed.dtype
+    if simple is None or assumed.dtype_of or is_gguf(simple):
+        return None
+    form = format_named(simple)
+    if form.reach != ALL or form.extras or form.values.block_elements != 1:
+        return None
+    return form.values.block_bytes
+
+
+def one_of_each_layer(tree: Component) -> Component | None:
+    """A model that stands for all depths of it; None where its layers are not in one stack that it holds itself."""
+    stacks = list(tree.stacks())
+    name = next((name for name, part in tree.parts().items() if part is stacks[0]), None) if len(stacks) == 1 else None
+    if name is None or not isinstance(tree, Block):
+        return None
+    runs = tuple(Run(1, layer) for _, layer, _ in stacks[0].kinds())
+    return tree.but(items={**tree.items, name: stacks[0].but(runs=runs, first=0)})

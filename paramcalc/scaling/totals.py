@@ -1,0 +1,162 @@
+"""What adds up: parameters, operations, bytes kept. Of equal parts they are found once for all points of a sweep.
+
+A model's amounts are those of its parts, and of a stack those of one layer as often as it is repeated: that is what
+makes a point cost the same at any depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from operator import add
+from typing import Any, NamedTuple
+
+from paramcalc.assumptions import Assumptions
+from paramcalc.compute.flops import always_read, operations, text_part
+from paramcalc.compute.workload import setting
+from paramcalc.footprint import cache
+from paramcalc.model import Model
+from paramcalc.tree.component import Category, Component, claimed
+from paramcalc.tree.containers import Run, Stack
+
+
+class Amounts(NamedTuple):
+    """Elements, operations and bytes; all of them sums."""
+
+    total: int = 0
+    active: int = 0
+    embedding: int = 0
+    head: int = 0
+    routed: int = 0  # of experts of which a token uses some
+    buffers: int = 0
+    forward: int = 0  # operations for one more token at the end of the context; of an encoder, for all of them
+    reading: int = 0  # operations for the whole context
+    kept_per_token: int = 0
+    kept: int = 0  # of the whole batch
+    state: int = 0
+    depth: int = 0  # layers that one token passes
+    tied_heads: int = 0  # that are another matrix
+
+
+class Unit(NamedTuple):
+    """A part that is counted as one, or one layer of a stack, and how many there are."""
+
+    part: Component
+    times: int
+    outer: Category | None  # of what it lies in
+    speaks: bool  # whether it belongs to the language model, which tokens run through
+    layer: Run | None = None  # of the part, which is a stack: one of its layers, once
+    causal: bool = False  # whether that sees one token after the other
+
+    def key(self) -> Hashable:
+        """What stands for it in a dict while it is held: units with equal keys have equal amounts."""
+        if self.layer is None:
+            return self.outer, self.speaks, id(self.part)
+        stack: Any = self.part
+        _, layer, passes, kept = self.layer
+        return self.outer, self.speaks, stack.role, stack.category, self.causal, id(layer), passes, kept
+
+    def component(self) -> Component:
+        """The part, or the layer in a stack of its own."""
+        return self.part if self.layer is None else self.part.but(runs=(self.layer,), first=0)
+
+
+def units(tree: Component) -> list[Unit]:
+    """The parts of a model, down to those that hold no stack of layers, and the layers of the stacks."""
+    text = text_part(tree)
+    found: list[Unit] = []
+    _add_units(found, tree, 1, None, text=text, speaks=tree is text)
+    return found
+
+
+def _add_units(
+    found: list[Unit], part: Component, times: int, outer: Category | None, *, text: Component, speaks: bool
+) -> None:
+    if isinstance(part, Stack):
+        found += _layers(part, times, outer, speaks=speaks)
+        return
+    if next(part.stacks(), None) is None:
+        found.append(Unit(part, times, outer, speaks))
+        return
+    inner = claimed(outer, part.category)
+    for _, inside, copies, *_ in part.children():
+        many, spoken = times * int(copies), speaks or inside is text
+        if type(inside).stacks is Component.stacks:  # it cannot hold any
+            found.append(Unit(inside, many, inner, spoken))
+        else:
+            _add_units(found, inside, many, inner, text=text, speaks=spoken)
+
+
+def _layers(stack: Stack, times: int, outer: Category | None, *, speaks: bool) -> Iterator[Unit]:
+    many: dict[tuple[int, int, int | None], int] = {}
+    layers: dict[tuple[int, int, int | None], Component] = {}
+    for (repeat, layer, passes, kept), repeated in stack.distinct_runs():
+        kind = id(layer), passes, kept
+        many[kind] = many.get(kind, 0) + int(repeat) * repeated
+        layers[kind] = layer
+    for kind, layer in layers.items():
+        yield Unit(stack, times * many[kind], outer, speaks, Run(1, layer, *kind[1:]), stack.causal)
+
+
+EMPTY: Sequence[int] = Amounts()
+
+
+class Adder:
+    """Amounts under the same assumptions, remembered for parts that are equal."""
+
+    def __init__(self, base: Model, assumed: Assumptions) -> None:
+        self.base, self.assumed = base, assumed
+        source = assumed.source or next(always_read(text_part(base.tree)), None)
+        self.decoding = setting(tokens=1, context=assumed.context, source=source)
+        self.whole = setting(tokens=assumed.context, causal=True, source=source)
+        self.encoding = setting(tokens=assumed.context, source=assumed.context)
+        # Of models that generate, and not; with each unit, so that nothing else can have the identity of its parts.
+        self.known: Mapping[bool, dict[Hashable, tuple[Amounts, Unit]]] = {True: {}, False: {}}
+
+    def amounts(self, found: Sequence[tuple[Hashable, Unit]]) -> Amounts:
+        """Those of all units of a model, each with its key."""
+        generates, sums = any(unit.causal and unit.speaks for _, unit in found), EMPTY
+        for key, unit in found:
+            its, many = self.of(key, unit, generates=generates), unit.times
+            sums = list(map(add, sums, its if many == 1 else map(many.__mul__, its)))
+        return Amounts(*sums)
+
+    def of(self, key: Hashable, unit: Unit, *, generates: bool) -> Amounts:
+        """Those of one part, remembered. Of a layer that is passed through often, each pass adds the same."""
+        known = self.known[generates]
+        one = known.get(key)
+        if one is not None:
+            return one[0]
+        if unit.layer is None or unit.layer.passes <= 2:
+            found = self.measured(unit, generates=generates)
+        else:
+            more = unit.layer.passes - 1
+            alike = [unit._replace(layer=unit.layer._replace(passes=passes)) for passes in (1, 2)]
+            pairs = zip(*(self.of(few.key(), few, generates=generates) for few in alike), strict=True)
+            found = Amounts(*(once + more * (twice - once) for once, twice in pairs))
+        known[key] = found, unit
+        return found
+
+    def measured(self, unit: Unit, *, generates: bool) -> Amounts:
+        """Those of one part."""
+        part = unit.component()
+        own = [tally for tally in part.tallies(unit.outer) if tally.role == "parameter"]
+        found = Amounts(
+            total=sum(tally.total for tally in own),
+            active=sum(tally.active for tally in own),
+            embedding=sum(tally.total for tally in own if tally.category == "embedding"),
+            head=sum(tally.total for tally in own if tally.category == "head"),
+            routed=sum(tally.total for tally in own if tally.active != tally.total),
+            buffers=sum(tally.total for tally in part.tallies(unit.outer) if tally.role == "buffer"),
+            tied_heads=sum(tie.category == "head" for tie in part.all_ties(outer=unit.outer)),
+        )
+        if not unit.speaks:
+            return found
+        works, kept = list(part.work()), cache.figures(self.base.but(tree=part), self.assumed)
+        return found._replace(
+            forward=sum(operations(works, self.decoding if generates else self.encoding)),
+            reading=sum(operations(works, self.whole if generates else self.encoding)),
+            kept_per_token=kept["kv_cache"]["bytes_per_token"],
+            kept=kept["kv_cache"]["bytes"],
+            state=kept["state"]["bytes"],
+            depth=sum(run.passes for stack in part.stacks() for run in stack.runs),
+        )

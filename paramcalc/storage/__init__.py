@@ -1,0 +1,1 @@
+"""How tensors are stored: dtypes, quantisation formats and methods, GGUF."""

@@ -1,0 +1,234 @@
+"""Formats of integers: packed by GPTQ, AWQ and their kin, by bitsandbytes, and mixed to an average of bits."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from paramcalc.base.dtypes import Dtype
+from paramcalc.base.errors import ParamcalcError
+from paramcalc.storage.formats.format import MLX, WITH_HEAD, Extra, Format, Reach
+
+BITS = {1: (8, 1), 2: (4, 1), 3: (8, 3), 4: (2, 1), 5: (8, 5), 6: (4, 3), 7: (8, 7), 8: (1, 1), 16: (1, 2)}
+
+
+def packed(bits: int) -> Dtype:
+    """Values of so many bits, packed without gaps."""
+    return Dtype(f"int{bits}", *BITS[bits])
+
+
+def group(size: int | None) -> str:
+    """The ending of a name for a group of so many inputs, or of a whole row."""
+    return f"-g{size or 'none'}"
+
+
+# -- GPTQ, AWQ, and what else packs integers ---------------------------------------------------------------------
+
+
+def gptq(bits: int = 4, size: int | None = 128, *, index: bool = True, zero_bias: bool = False) -> Format:
+    """GPTQ (2210.17323) as AutoGPTQ and GPTQModel store it.
+
+    qweight (d_in bits / 32, d_out) int32, scales (groups, d_out) fp16, qzeros (groups, d_out bits / 32) int32, g_idx
+    (d_in) int32, which AutoRound leaves out (`index`). AutoGPTQ wrote a bias of zeros for each matrix without one
+    (`zero_bias`).
+    """
+    extras = [Extra("scales", "group", 16, size or 0), Extra("qzeros", "group", bits, size or 0, word=32)]
+    extras += [Extra("g_idx", "input", 32)] if index else []
+    if zero_bias:
+        extras.append(Extra("bias", "output", 16))
+    return Format(
+        f"gptq-int{bits}{group(size)}" if index else f"autoround-int{bits}{group(size)}",
+        packed(bits),
+        tuple(extras),
+        rows=32,
+        columns=32,
+        summary=f"{bits} bits; fp16 scale and {bits}-bit zero for {_each(size)}" + ("; g_idx" if index else ""),
+        source="GPTQModel: nn_modules/qlinear, 2210.17323"
+        if index
+        else "AutoRound: packing_format auto_round:auto_gptq",
+    )
+
+
+def marlin(size: int | None = 128) -> Format:
+    """Marlin (2408.11743) as AutoGPTQ stored it: symmetric, B (d_in / 16, 2 d_out) int32 and s (groups, d_out) fp16."""
+    return Format(
+        f"marlin-int4{group(size)}",
+        packed(4),
+        (Extra("s", "group", 16, size or 0),),
+        summary=f"4 bits; fp16 scale for {_each(size)}",
+        source="AutoGPTQ: qlinear_marlin.py, 2408.11743",
+    )
+
+
+def awq(bits: int = 4, size: int | None = 128) -> Format:
+    """AWQ (2306.00978) as AutoAWQ's GEMM stores it: qweight (d_in, d_out / 8) int32, qzeros and scales by group."""
+    return Format(
+        f"awq-int{bits}{group(size)}",
+        packed(bits),
+        (Extra("scales", "group", 16, size or 0), Extra("qzeros", "group", bits, size or 0, word=32)),
+        rows=32 // bits,
+        columns=size or 1,
+        summary=f"{bits} bits; fp16 scale and {bits}-bit zero for {_each(size)}",
+        source="AutoAWQ: modules/linear/gemm.py, 2306.00978",
+    )
+
+
+def grouped(
+    bits: int = 4, size: int | None = 128, *, zeros: bool = False, index: bool = False, scale_bits: int = 16
+) -> Format:
+    """Compressed-tensors' pack-quantized: weight_packed (d_out, d_in bits / 32) int32, weight_scale by group.
+
+    `zeros`: asymmetric, packed zero points beside the scales; `index`: an int32 group for each input. The file also
+    has weight_shape, two int64.
+    """
+    extras = [Extra("weight_scale", "group", scale_bits, size or 0)]
+    extras += [Extra("weight_zero_point", "group", bits, size or 0, word=32)] if zeros else []
+    extras += [Extra("weight_g_idx", "input", 32)] if index else []
+    return Format(
+        f"w{bits}a16{group(size)}" + ("-asym" if zeros else ""),
+        packed(bits),
+        tuple(extras),
+        records=(Extra("weight_shape", "tensor", 128),),
+        word=32,
+        summary=f"{bits} bits; 16-bit scale{' and zero' if zeros else ''} for {_each(size)}",
+        source="compressed-tensors: pack-quantized",
+    )
+
+
+def mlx(bits: int = 4, size: int = 64) -> Format:
+    """MLX's affine quantisation: weight (d_out, d_in bits / 32) uint32, scales and biases by group, 16 bits each."""
+    return Format(
+        f"mlx-int{bits}-g{size}",
+        packed(bits),
+        (Extra("scales", "group", 16, size), Extra("biases", "group", 16, size)),
+        word=32,
+        reach=MLX,
+        columns=size,
+        summary=f"{bits} bits; 16-bit scale and bias for each {size} inputs",
+        source="mlx.core.quantize",
+    )
+
+
+def hqq(bits: int = 4, size: int = 64) -> Format:
+    """HQQ: W_q packed in bytes, 3 bits ten to an int32; 16-bit scale and zero for each group."""
+    return Format(
+        f"hqq-int{bits}-g{size}",
+        Dtype("int3", 10 * size, 4 * size) if bits == 3 else packed(bits),  # ten groups side by side
+        (Extra("scale", "block", 16, size), Extra("zero", "block", 16, size)),
+        summary=f"{bits} bits; 16-bit scale and zero for each {size} values",
+        source="hqq: core/quantize.py",
+    )
+
+
+def torchao_int4(size: int = 128) -> Format:
+    """torchao's int4 weight only: values in tiles, scale and zero in bfloat16 for each group."""
+    return Format(
+        f"torchao-int4-g{size}",
+        packed(4),
+        (Extra("scale_and_zero", "group", 32, size),),
+        columns=size,
+        summary=f"4 bits; bf16 scale and zero for each {size} inputs",
+        source="torchao: Int4WeightOnlyConfig",
+    )
+
+
+TORCHAO_INT8 = Format(
+    "torchao-int8",
+    Dtype("int8", 1, 1),
+    (Extra("weight_scale", "output", 32), Extra("weight_zero_point", "output", 8)),
+    summary="8 bits; float32 scale and 8-bit zero for each output",
+    source="torchao: Int8Tensor",
+)
+
+
+def quanto(bits: int = 4, size: int | None = 128) -> Format:
+    """Quanto: qint2 and qint4 with 16-bit scale and shift for each group, 8 bits with one scale for each output."""
+    narrow = bits < 8
+    extras = (Extra("scale", "group", 16, size or 0), Extra("shift", "group", 16, size or 0))
+    return Format(
+        f"quanto-int{bits}",
+        packed(bits),
+        extras if narrow else (Extra("scale", "output", 16),),
+        summary=f"{bits} bits; " + (f"16-bit scale and shift for {_each(size)}" if narrow else "16-bit scale a row"),
+        source="optimum-quanto: tensor/weights",
+    )
+
+
+def _each(size: int | None) -> str:
+    return f"each {size} inputs" if size else "each row"
+
+
+# -- bitsandbytes --------------------------------------------------------------------------------------------------
+
+
+ABSMAX = "float32 absmax for each 64 values"
+
+
+def bnb4(kind: str = "nf4", *, double: bool = False) -> Format:
+    """4 bits of bitsandbytes (QLoRA, 2305.14314): a float32 absmax for each 64 values.
+
+    `double`: absmax in 8 bits, with a float32 for each 256 of them. Files keep the code tables too, and about a hundred
+    bytes of text for each matrix, which are not counted.
+    """
+    absmax = (Extra("absmax", "block", 32, 64),)
+    nested = (Extra("absmax", "block", 8, 64), Extra("nested_absmax", "block", 32, 64 * 256))
+    records = [Extra("quant_map", "tensor", 16 * 32)]
+    records += [Extra("nested_quant_map", "tensor", 256 * 32)] if double else []
+    return Format(
+        f"{kind}-dq" if double else kind,
+        Dtype(kind, 2, 1),
+        nested if double else absmax,
+        records=tuple(records),
+        summary="4 bits; " + ("8-bit absmax for 64 values, float32 for 256 of those" if double else ABSMAX),
+        source="bitsandbytes: Params4bit, 2305.14314",
+    )
+
+
+INT8 = Format(
+    "int8",
+    Dtype("int8", 1, 1),
+    (Extra("SCB", "output", 32),),
+    records=(Extra("weight_format", "tensor", 8),),
+    summary="LLM.int8: 8 bits; float32 scale for each output",
+    source="bitsandbytes: Int8Params, 2208.07339",
+)
+
+W8A8 = Format(
+    "w8a8-int8",
+    Dtype("int8", 1, 1),
+    (Extra("weight_scale", "output", 16),),
+    summary="8 bits; 16-bit scale for each output",
+    source="compressed-tensors: int-quantized",
+)
+EETQ = Format(
+    "eetq",
+    Dtype("int8", 1, 1),
+    (Extra("weight_scales", "output", 16),),
+    summary="8 bits; 16-bit scale for each output",
+    source="transformers: integrations/eetq.py",
+)
+BITNET = Format(
+    "bitnet",
+    Dtype("int2", 4, 1),
+    (Extra("weight_scale", "tensor", 16),),
+    rows=4,
+    summary="2 bits; one 16-bit scale for each matrix",
+    source="transformers: integrations/bitnet.py, 2402.17764",
+)
+
+
+# -- average bits ------------------------------------------------------------------------------------------------------
+
+
+def exl2(bits: str = "4.0", *, head: bool = False) -> Format:
+    """ExLlamaV2: layers mixed to an average of so many bits, scales included; the head (6 or 8) apart."""
+    each = Fraction(bits)
+    if not 1 <= each <= 16:
+        raise ParamcalcError(f"{bits} bits per weight: not between 1 and 16", "write it like exl2-4.65bpw")
+    return Format(
+        f"exl2-{bits}bpw",
+        Dtype("exl2", 8 * each.denominator, each.numerator),
+        reach=Reach(frozenset({"head"})) if head else WITH_HEAD,
+        exact=False,
+        summary=f"{bits} bits on average, scales included; the head in 6",
+        source="exllamav2: doc/convert.md",
+    )

@@ -1,0 +1,8 @@
+"""GGUF: the bytes of the file that llama.cpp would write from a model, tensor by tensor."""
+
+from __future__ import annotations
+
+from paramcalc.storage.gguf.file import GgufFile, Stored, gguf, stage_of
+from paramcalc.storage.gguf.types import is_gguf
+
+__all__ = ["GgufFile", "Stored", "gguf", "is_gguf", "stage_of"]

@@ -1,0 +1,76 @@
+"""The formats as a list for people: bits, layout, what each leaves as it is, and where that comes from."""
+
+from __future__ import annotations
+
+from paramcalc.base.dtypes import BLOCKS, Dtype
+from paramcalc.reports.count import DtypeInfo
+from paramcalc.storage.formats.format import ALL, EXPERTS, LAYERS, MLX, WITH_HEAD, Format, bits_per_weight, plain
+from paramcalc.storage.formats.registry import format_named, listed
+from paramcalc.storage.gguf import is_gguf
+from paramcalc.storage.gguf.types import BASES, PREFIX, PUBLISHED_BITS, TYPES, ftype
+
+LEAVES = {
+    LAYERS: "embeddings, head, norms, biases, routers, towers",
+    WITH_HEAD: "embeddings, norms, biases, routers, towers",
+    EXPERTS: "all but experts, where there are some",
+    MLX: "norms, biases, convolutions, towers",
+    ALL: "nothing",
+}
+CACHES = ("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")  # of weights, and of keys and values too
+
+
+def dtype_infos() -> list[DtypeInfo]:
+    """Every format of weights, every kind of GGUF file, and the blocks that caches are kept in."""
+    files = [name if is_gguf(name) else PREFIX + name for name in BASES]
+    return [*map(described, listed()), *map(file, files), *map(block, BLOCKS)]
+
+
+def dtype_info(name: str) -> DtypeInfo:
+    """One of them, or one whose name states other sizes. Raises ParamcalcError with the choices."""
+    return file(name) if is_gguf(name) else described(format_named(name))
+
+
+def described(form: Format) -> DtypeInfo:
+    """A format of weights."""
+    return DtypeInfo(
+        name=form.name,
+        bits=str(bits_per_weight(form)),
+        layout=form.summary,
+        leaves=LEAVES[form.reach],
+        use="both" if form.name in CACHES else "weights",
+        exact=form.exact,
+        source=form.source,
+    )
+
+
+def file(name: str) -> DtypeInfo:
+    """A kind of GGUF file, which mixes types: its bits in all where they are published, else of the commonest."""
+    kind = ftype(name)
+    base = TYPES[BASES[kind]]
+    published = PUBLISHED_BITS.get(kind)
+    blocks = f"for most ({base.block_bytes} bytes for {base.block_elements} values)"
+    return DtypeInfo(
+        name=PREFIX + kind.lower(),
+        bits=published or str(bits_per_weight(plain(base))),
+        layout=f"{base.name} {blocks if base.block_elements > 1 else 'for matrices'}"
+        + ("; bits of Llama-3.1-8B" if published else ""),
+        leaves="norms, biases, routers and small tensors, in F32",
+        use="weights",
+        exact=True,
+        source="llama.cpp: ggml-common.h, src/llama-quant.cpp",
+    )
+
+
+def block(kind: Dtype) -> DtypeInfo:
+    """A dtype of keys and values in blocks with their scales inside."""
+    form = plain(kind)
+    layout = f"{kind.block_bytes} bytes for each {kind.block_elements} values"
+    return DtypeInfo(
+        name=kind.name,
+        bits=str(bits_per_weight(form)),
+        layout=layout,
+        leaves="",
+        use="cache",
+        exact=True,
+        source=form.source,
+    )

@@ -1,0 +1,1 @@
+"""Which tensor of a quantised checkpoint is stored in which format."""

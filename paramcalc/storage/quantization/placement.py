@@ -1,0 +1,165 @@
+"""Which tensor of a quantised checkpoint is stored how: its scheme, and the fold of its rules over the tensors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from paramcalc.base.errors import ConfigError
+from paramcalc.storage.formats.format import ALL, LAYERS, Format, Reach
+from paramcalc.storage.quantization.module_names import (
+    NO_MATRIX,
+    Names,
+    Pattern,
+    about_towers,
+    matches,
+    names_of,
+    pattern,
+    regex_matches,
+)
+from paramcalc.tree.component import Category, Weight
+
+
+class Rule(NamedTuple):
+    """What a config says of the modules of one name; no format: they stay as they are."""
+
+    text: str
+    format: Format | None = None
+    exact: bool = False  # the text is the whole name of a module
+    category: Category | None = None  # it speaks of all tensors of a category, whatever their names
+
+
+class Scheme(NamedTuple):
+    """How a checkpoint is quantised. The first rule that matches decides, then `format` for what is in `reach`."""
+
+    method: str
+    format: Format | None
+    reach: Reach = LAYERS
+    rules: tuple[Rule, ...] = ()
+    doubts: tuple[str, ...] = ()  # why bytes are an estimate
+    kv_cache: str | None = None  # dtype of keys and values, where the config states one
+    kv_scale_bits: int = 0  # of the scale that stands beside each layer's keys, and of that beside its values
+
+
+SPARED = (Rule("vision", category="vision"), Rule("projector", category="projector"))
+
+
+class Placed(NamedTuple):
+    """So many copies of a tensor in one format; None: as it was."""
+
+    weight: Weight
+    format: Format | None
+    copies: int
+
+
+def scheme(stated: Mapping[str, Any] | None, *, towers: bool = True) -> Scheme | None:
+    """The scheme that a quantization_config describes; None where there is none.
+
+    `towers` False: it is the language model's own, and says nothing of what sees and hears beside it. Raises
+    ConfigError where it cannot be understood.
+    """
+    if not stated:
+        return None
+    from paramcalc.storage.quantization.methods.registry import read
+
+    try:
+        found = read(stated)
+        for form in (found.format, *(rule.format for rule in found.rules)):
+            if form is not None and (form.columns < 1 or any(extra.size < 0 for extra in form.extras)):
+                raise ValueError("a group holds at least one value")
+        return found if towers else found._replace(rules=(*SPARED, *found.rules))
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError, ArithmeticError) as error:
+        method = str(stated.get("quant_method", "quantised"))
+        raise ConfigError(
+            f"quantization_config ({method}): a field is not of the kind that is meant: {error}",
+            "--dtype states the format of the weights in its place",
+        ) from error
+
+
+# -- the rules over the tensors --------------------------------------------------------------------------------------
+
+
+class Group:
+    """Rules that differ only in the numbers of layers and experts: one pattern, and the numbers it is for."""
+
+    def __init__(self, one: Pattern, first: Rule) -> None:
+        self.pattern, self.rule = one, first
+        self.numbers: set[tuple[int, ...]] = set()
+        self.used = False
+
+    def taken(self, weight: Weight, names: Names, left: Mapping[int, int]) -> dict[int, int]:
+        """How many of the copies that are left in each layer it decides about."""
+        if self.rule.category is not None:
+            return dict(left) if weight.category == self.rule.category else {}
+        if self.pattern.regex is not None and self.pattern.digits and names.layers:
+            return {n: copies for n, copies in left.items() if regex_matches(self.pattern.regex, names, n)}
+        if not matches(self.pattern, names):
+            return {}
+        if () in self.numbers or not names.layers:
+            return dict(left)
+        shift = names.first if self.pattern.parts[0] == "mtp" else 0
+        layers = Counter(number[0] + shift for number in self.numbers)
+        if names.experts > 1 and all(len(number) > 1 for number in self.numbers):  # it names each expert
+            return {n: min(left[n], left[n] * layers[n] // names.experts) for n in layers if n in left}
+        return {n: left[n] for n in layers if n in left}
+
+
+def grouped(rules: Iterable[Rule]) -> list[Group]:
+    """The rules as groups, in the order of their first members."""
+    found: dict[tuple[Pattern, Format | None, Category | None], Group] = {}
+    for rule in rules:
+        one, numbers = pattern(rule.text, exact=rule.exact)
+        found.setdefault((one, rule.format, rule.category), Group(one, rule)).numbers.add(numbers)
+    return list(found.values())
+
+
+def place(plan: Scheme, weights: Sequence[Weight]) -> tuple[list[Placed], list[Rule]]:
+    """Every tensor with the format that the scheme gives it, and the rules that speak of none."""
+    groups = grouped(plan.rules)
+    spared = any(group.rule.format is None and about_towers(group.rule.text) for group in groups)
+    depth = max((r.stop for w in weights if w.category not in ("vision", "projector") for r in w.layers), default=0)
+    placed = [one for weight in weights for one in _placed(plan, groups, weight, depth=depth, spared=spared)]
+    unused = [group for group in groups if not group.used]
+    names = [names_of(weight, depth) for weight in weights] if unused else []
+    return placed, [group.rule for group in unused if not any(_holds(group.pattern, one) for one in names)]
+
+
+def _holds(one: Pattern, names: Names) -> bool:
+    """Whether a whole name is that of a module around this one: configs list those too, and mean nothing by it."""
+    return one.exact and matches(one._replace(exact=False), names)
+
+
+def _placed(plan: Scheme, groups: list[Group], weight: Weight, *, depth: int, spared: bool) -> Iterator[Placed]:
+    names = names_of(weight, depth)
+    numbers = [number for span in names.layers for number in span] or [0]
+    left = dict.fromkeys(numbers, int(weight.copies) // len(numbers))
+    for group in groups:
+        taken = group.taken(weight, names, left)
+        if not taken:
+            continue
+        group.used = True
+        yield Placed(weight, _fitting(group.rule.format, weight), sum(taken.values()))
+        left = {n: copies - taken.get(n, 0) for n, copies in left.items() if copies > taken.get(n, 0)}
+        if not left:
+            return
+    tower = spared and weight.category in ("vision", "projector")
+    reached = not tower and plan.format is not None and plan.reach.holds(weight)
+    yield Placed(weight, _fitting(plan.format, weight) if reached else None, sum(left.values()))
+
+
+def _fitting(form: Format | None, weight: Weight) -> Format | None:
+    """The format where the tensor can have it: most are for matrices, of sides that they can divide."""
+    if form is None or form.reach == ALL:
+        return form
+    return form if weight.kind in ("matrix", "embedding") and form.fits(weight.shape) else None
+
+
+def unmatched(plan: Scheme, unused: Iterable[Rule]) -> Iterator[str]:
+    """What is to be said about the rules of a checkpoint's config that speak of no tensor."""
+    unused = (rule for rule in unused if rule.category is None)
+    loose = [rule.text for rule in unused if not NO_MATRIX.search(rule.text) and not about_towers(rule.text)]
+    if loose:
+        more = f" (and {len(loose) - 3} more)" if len(loose) > 3 else ""
+        shown = ", ".join(map(repr, loose[:3]))
+        yield f"quantization_config ({plan.method}) speaks of {shown}{more}, which match no tensor of the model"

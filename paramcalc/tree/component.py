@@ -1,0 +1,301 @@
+"""The component tree: frozen pieces of a model that know their shapes. No family names, no config keys.
+
+`Weight` is the only thing that is ever counted. A `Component` has named parts, in the order in which data flows
+through them, and tensors of its own. Leaves (`leaves.py`) hold tensors; semantic parts (attention, feed-forward,
+recurrent mixers) live in `components/`; `Block` and `Stack` (`containers.py`) put them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import prod
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from paramcalc.base.symbolic import Size
+from paramcalc.base.value import Frozen
+from paramcalc.tree.ops import Work
+from paramcalc.tree.state import Kept
+from paramcalc.tree.steps import SAME, Step, per_token
+
+if TYPE_CHECKING:
+    from paramcalc.tree.containers import Stack
+
+Category = Literal[
+    "embedding",
+    "attention",
+    "recurrent",
+    "ffn",
+    "experts",
+    "shared_experts",
+    "router",
+    "norm",
+    "head",
+    "vision",
+    "projector",
+    "other",
+]
+# A buffer is saved with the model but not trained; mtp weights are shipped with it but not built by its class; a copy
+# is shipped once more although the model has it.
+Role = Literal["parameter", "buffer", "mtp", "copy"]
+CATEGORIES: tuple[Category, ...] = get_args(Category)
+
+
+# What a tensor is to those who store it: formats touch matrices, leave norms and biases alone.
+Kind = Literal["matrix", "bias", "embedding", "norm", "conv", "param"]
+# Which of its sides tensor parallelism cuts: outputs, inputs, or rows of a vocabulary.
+Side = Literal["column", "row", "vocab"]
+
+
+# What is dealt out: query heads, which must divide evenly, key/value heads, which devices may hold copies of, and what
+# may leave the last device a smaller share.
+Unit = Literal["heads", "kv_heads", "channels", "vocabulary"]
+
+
+class Split(NamedTuple):
+    """How tensor parallelism divides a tensor: along which side, and into how many shares at most.
+
+    Beyond `units` (heads, key/value heads) devices hold copies. `fused` rows of the side are dealt out in `fused_units`
+    of their own (the few groups beside many heads in Mamba-2's projection). Megatron-LM (1909.08053), section 3.
+    """
+
+    side: Side
+    units: int
+    of: Unit = "channels"
+    fused: int = 0
+    fused_units: int = 1
+
+
+def by_vocabulary(rows: int) -> Split:
+    """An output matrix divided by the tokens it scores."""
+    return Split("vocab", rows, "vocabulary")
+
+
+def by_heads(side: Side, heads: int, *, fused: int = 0, groups: int = 1) -> Split:
+    """Divided into whole heads; `fused` rows in the same matrix into whole groups."""
+    return Split(side, heads, "heads", fused, groups)
+
+
+class Weight(NamedTuple):
+    """One tensor: where it is, its shape, how many copies exist and how many of them one token uses."""
+
+    name: str  # path in the tree: layers.attn.q_proj.weight
+    shape: tuple[int, ...]
+    category: Category = "other"
+    copies: int = 1
+    active: int = 1  # copies that one token uses; equal to `copies` for everything but routed experts
+    role: Role = "parameter"
+    kind: Kind = "param"
+    experts: int = 1  # how many of the copies are experts side by side in one layer
+    split: Split | None = None  # None: every device of a tensor-parallel group holds all of it
+    dtype: str | None = None  # where checkpoints keep it in this one whatever the rest is in
+    layers: tuple[range, ...] = ()  # numbers of the layers that have one, where it is a layer's
+
+    @property
+    def elements(self) -> int:
+        """Scalars in one copy."""
+        return prod(map(int, self.shape))
+
+
+class Tally(NamedTuple):
+    """Elements of all tensors of one category and role, and those that one token uses."""
+
+    category: Category
+    role: Role
+    total: int
+    active: int
+
+
+class Part(NamedTuple):
+    """A named child in the tree, with its multiplicity."""
+
+    name: str
+    component: Component
+    copies: int = 1
+    active: int = 1
+    experts: int = 1
+
+
+class Tie(NamedTuple):
+    """A matrix that is another one: counted once, at its owner."""
+
+    name: str
+    owner: str
+    category: Category = "other"
+
+
+class Component(Frozen):
+    """A piece of a model. Subclasses state their parts and their own tensors; everything else is folded."""
+
+    category: Category | None = None
+
+    def parts(self) -> Mapping[str, Component]:
+        """Named children in data-flow order."""
+        return {}
+
+    def children(self) -> Iterator[Part]:
+        """The children with their multiplicity; only containers that repeat something override this."""
+        parts = self.parts()
+        return map(Part, parts, parts.values())
+
+    def distinct(self) -> Iterator[Part]:
+        """The children, those that are equal together: what is folded; only a stack has fewer of these."""
+        return self.children()
+
+    def tensors(self) -> Iterator[Weight]:
+        """The tensors this component holds itself, named relative to it."""
+        return iter(())
+
+    def ties(self) -> Iterator[Tie]:
+        """The matrices it would hold if they were not another component's, named relative to it."""
+        return iter(())
+
+    def label(self) -> str:
+        """What it is called in a layer pattern (`attention`, `ffn`); empty for what a pattern leaves out."""
+        return ""
+
+    def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
+        """Every tensor below this component, with full paths, categories and multiplied copies."""
+        for name, shape, inner, *more in self.remembered("weights", self._weights):
+            yield Weight._make((prefix + name, shape, claimed(outer, inner) or "other", *more))
+
+    def _weights(self) -> Iterator[Weight]:
+        for w in self.tensors():
+            yield w._replace(category=self.category or "other")
+        for name, component, copies, active, experts in self.distinct():
+            for w in component.weights(f"{name}.", self.category):
+                yield (
+                    w
+                    if copies == 1 == active
+                    else w._replace(copies=w.copies * copies, active=w.active * active, experts=w.experts * experts)
+                )
+
+    def tallies(self, outer: Category | None = None) -> Iterator[Tally]:
+        """The same added up: one sum for each category and role, without the names. What a sweep folds."""
+        found = self.remembered("tallies", self._tallies)
+        if outer is None:
+            return iter(found)
+        return (Tally(claimed(outer, inner) or "other", role, total, active) for inner, role, total, active in found)
+
+    def _tallies(self) -> Iterator[Tally]:
+        sums: dict[tuple[Category, Role], list[int]] = {}
+        for w in self.tensors():
+            elements, share = w.elements, sums.setdefault((self.category or "other", w.role), [0, 0])
+            share[0] += elements * int(w.copies)
+            share[1] += elements * int(w.active)
+        for _, component, copies, used, _ in self.distinct():
+            for category, role, total, active in component.tallies(self.category):
+                share = sums.setdefault((category, role), [0, 0])
+                share[0] += total * int(copies)
+                share[1] += active * int(used)
+        return (Tally(category, role, total, active) for (category, role), (total, active) in sums.items())
+
+    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
+        """Every tie below this component, with full paths and categories."""
+        for name, owner, category in self.remembered("ties", self._ties):
+            yield Tie((prefix + name).removesuffix("."), owner, claimed(outer, category) or "other")
+
+    def _ties(self) -> Iterator[Tie]:
+        for tie in self.ties():
+            yield tie._replace(category=self.category or "other")
+        for part in self.children():
+            yield from part.component.all_ties(f"{part.name}.", self.category)
+
+    def dimensions(self) -> Mapping[str, int]:
+        """The sizes it is known by: d_model, and heads, kv_heads, head_dim, d_ff, experts or experts_per_token."""
+        return {}
+
+    def keeps(self) -> Iterator[Kept]:
+        """What it keeps itself, for each sequence, between one token and the next."""
+        return iter(())
+
+    def all_kept(self) -> Iterator[Kept]:
+        """What it and the parts below it keep, as parts of a layer that sees one token after the other."""
+        yield from self.keeps()
+        for part in self.children():
+            for kept in part.component.all_kept():
+                yield kept._replace(copies=kept.copies * part.copies)
+
+    def running(self) -> Component:
+        """What does its work: itself, or the part whose weights it uses."""
+        return self
+
+    def cache(self) -> Iterator[Kept]:
+        """What the causal stacks below this component keep, with the copies of their layers.
+
+        What is outside of them (poolers, projectors, towers) sees all of its input at once.
+        """
+        for part in self.children():
+            yield from part.component.cache()
+
+    def again(self, prefix: str = "") -> Iterator[Weight]:
+        """Matrices that checkpoints hold once more although the model has them already."""
+        for part in self.children():
+            yield from part.component.again(f"{prefix}{part.name}.")
+
+    def works(self) -> Iterator[Work]:
+        """The matrix terms of this component itself, named relative to it; `by_its_parts` where it has none."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what it multiplies")
+
+    def by_its_parts(self) -> Iterator[Work]:
+        """The statement of a component that multiplies nothing beside what its parts do."""
+        return iter(())
+
+    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:
+        """Every matrix term below this component, with full paths, categories and how often one token runs it."""
+        for name, flops, term, per, inner, *more in self.remembered("work", self._work):
+            path, category = (prefix + name).removesuffix("."), claimed(outer, inner) or "other"
+            yield Work._make((path, flops, term, per, category, *more))
+
+    def _work(self) -> Iterator[Work]:
+        for w in self.works():
+            yield w._replace(category=self.category or "other")
+        for part in self.children():
+            for w in part.component.work(f"{part.name}.", self.category):
+                yield w if part.active == 1 else w._replace(copies=w.copies * int(part.active))
+
+    def inputs(self) -> Size | None:
+        """Channels that it takes in, where it is a matrix; None for what is none."""
+        return None
+
+    def steps(self) -> Iterator[Step]:
+        """Its parts in data-flow order, with the shapes they put out; its own products before the last matrix."""
+        parts, own = list(self.children()), [work.name for work in self.works()]
+        last, shape = len(parts), SAME
+        for i, part in enumerate(parts):
+            if (width := part.component.inputs()) is not None:
+                last, shape = i, per_token(width)
+        while 0 < last < len(parts) and parts[last - 1].component.category == "norm":
+            last -= 1  # a norm of what the products put out
+        for name, component, *_ in parts[:last]:
+            yield from within(name, component.steps())
+        yield from (Step(work, shape) for work in own)
+        for name, component, *_ in parts[last:]:
+            yield from within(name, component.steps())
+
+    def stacks(self) -> Iterator[Stack]:
+        """The stacks of layers below this component, in order; only containers hold some."""
+        return iter(())
+
+
+def claimed(outer: Category | None, inner: Category | None) -> Category | None:
+    """The category of something `inner` within something `outer`: the outer one claims it.
+
+    A projection inside attention is attention, an MLP inside the experts is experts. Norms stay norms wherever
+    they are, except in a vision tower or a projector, which are counted as wholes.
+    """
+    if inner == "norm" and outer not in ("vision", "projector"):
+        return inner
+    return outer or inner
+
+
+def present(parts: Mapping[str, Component | None]) -> dict[str, Component]:
+    """The parts that are there, in the same order."""
+    if all(parts.values()):  # a component is true, and None is not
+        return dict(parts)  # type: ignore[arg-type]  # none is None
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def within(name: str, steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps of a part, under its name."""
+    for step in steps:
+        yield step._replace(name=f"{name}.{step.name}".removesuffix("."))
