@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from paramcalc.reports.compare import CompareReport
     from paramcalc.reports.count import CountReport
     from paramcalc.reports.fit import FitReport
-    from paramcalc.reports.flops import FlopsReport, TraceReport
+    from paramcalc.reports.flops import FlopsReport
     from paramcalc.reports.memory import MemoryReport
     from paramcalc.reports.scaling import DesignReport, ScaleReport
+    from paramcalc.reports.trace import TraceReport
     from paramcalc.scaling.compare import compare
     from paramcalc.scaling.design import design
     from paramcalc.scaling.sweep import scale
@@ -62,7 +63,7 @@ _LAZY = {
     "ScaleReport": "paramcalc.reports.scaling",
     "design": "paramcalc.scaling.design",
     "flops": "paramcalc.compute.flops",
-    "TraceReport": "paramcalc.reports.flops",
+    "TraceReport": "paramcalc.reports.trace",
     "memory": "paramcalc.footprint.memory",
     "trace": "paramcalc.compute.trace",
     "scale": "paramcalc.scaling.sweep",

@@ -9,14 +9,15 @@ from paramcalc.base.errors import ParamcalcError, nearest
 from paramcalc.counting.count import count
 from paramcalc.families.registry import get, index
 from paramcalc.loading.load import build
+from paramcalc.reports.base import Report
 from paramcalc.reports.compare import CompareReport
-from paramcalc.reports.count import CountReport, DtypeInfo, Explanation, FamilyField, FamilyInfo, PresetInfo, Report
+from paramcalc.reports.count import CountReport, DtypeInfo, Explanation, FamilyField, FamilyInfo, PresetInfo
 from paramcalc.reports.fit import DeviceInfo, FitReport
-from paramcalc.reports.flops import FlopsReport, TraceReport
+from paramcalc.reports.flops import FlopsReport
 from paramcalc.reports.memory import MemoryReport
 from paramcalc.reports.scaling import DesignReport, ScaleReport
-from paramcalc.sources import files as readers
-from paramcalc.sources import presets
+from paramcalc.reports.trace import TraceReport
+from paramcalc.sources import files, presets
 
 OWN = "transformer"
 
@@ -28,7 +29,7 @@ def preset_infos() -> list[PresetInfo]:
 
 def preset_info(name: str) -> PresetInfo:
     """One preset, counted."""
-    model = build(readers.read_preset(name), overrides={})
+    model = build(files.read_preset(name), overrides={})
     report = count(model)
     return PresetInfo(
         name=name,

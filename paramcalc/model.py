@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from paramcalc.base.value import Frozen
+from paramcalc.config.schema import FieldValue
 from paramcalc.tree.component import Component
 
 if TYPE_CHECKING:
@@ -13,14 +14,6 @@ if TYPE_CHECKING:
 
 
 Builder = Callable[[Mapping[str, Any]], Component]
-
-
-class FieldValue(NamedTuple):
-    """A field of a config: the name under which it can be changed, and its value, stated or the class's default."""
-
-    key: str
-    value: Any
-    by_layer: bool = False  # whether it is a list with an entry for each layer
 
 
 class Variants(Protocol):

@@ -23,6 +23,7 @@ import paramcalc.families
 from paramcalc.families.registry import registered
 from paramcalc.sources.yaml_loader import StrictLoader
 from paramcalc.tree.component import Component
+from paramcalc.tree.containers import stacks
 from tests.goldens import readings
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -49,7 +50,7 @@ def mixers(found: list[dict[str, Any]]) -> str:
     kinds: dict[str, None] = {}
     for golden in found:
         with contextlib.suppress(paramcalc.ParamcalcError):
-            for stack in paramcalc.load(golden["config"]).tree.stacks():
+            for stack in stacks(paramcalc.load(golden["config"]).tree):
                 for run in stack.runs:
                     kinds |= dict.fromkeys(mixers_in(run.layer))
     return ", ".join(kinds)

@@ -17,7 +17,7 @@ from paramcalc.assumptions import assume
 from paramcalc.components import ROOMS
 from paramcalc.footprint import cache
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Stack
+from paramcalc.tree.containers import Stack, stacks
 from paramcalc.tree.state import Kept
 
 GOLDENS, CONFIGS = (Path(__file__).parent / name for name in ("goldens_cache", "goldens"))
@@ -28,7 +28,7 @@ NO_CACHE = {"openai-gpt"}  # computes everything again for each token
 FULL_WINDOWS = {"gpt_neo"}  # keeps all tokens of local layers too
 UNCACHED_SOURCE = {"evolla"}  # computes the keys and values of the protein again for each token
 # Rooms whose components remember something of past tokens, or say that they do not.
-MIXERS = ("attention", "attention_kinds", "latent_attention", "linear_attention", "recurrent", "rwkv", "sparse")
+MIXERS = ("attention", "special_attention", "mla", "linear_attention", "recurrent", "rwkv", "sparse")
 ENCODERS_ONLY = {"GroupedAttention"}  # SqueezeBERT's
 
 
@@ -141,7 +141,7 @@ def test_every_mixer_is_in_a_model_that_was_run() -> None:
     found = {
         type(part).__name__
         for family, name in cases()
-        for stack in paramcalc.load(config_of(family, name, read(GOLDENS / f"{family}.json")[name])).tree.stacks()
+        for stack in stacks(paramcalc.load(config_of(family, name, read(GOLDENS / f"{family}.json")[name])).tree)
         for run in stack.runs
         for part in parts(run.layer)
         if stack.causal
@@ -168,4 +168,4 @@ def test_no_layer_keeps_nothing_silently(family: str) -> None:
     """Families that transformers does not run have the same components: none of their layers is left out."""
     model = paramcalc.load(read(CONFIGS / family / "odd-1.json")["config"])
 
-    assert [label for stack in model.tree.stacks() for label in silent(stack)] == []
+    assert [label for stack in stacks(model.tree) for label in silent(stack)] == []

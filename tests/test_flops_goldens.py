@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.compute.flops import figures, inexact, text_part
+from paramcalc.compute.flops import figures, inexact
 from paramcalc.compute.workload import setting
+from paramcalc.tree.language import text_part
 from tests.test_goldens import GOLDENS, read
 
 FLOPS = Path(__file__).parent / "goldens_flops"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.loading.load import _quantization
+from paramcalc.loading.checkpoint import quantization_config
 from paramcalc.reports.memory import MemoryReport
 from paramcalc.storage.quantization.methods.registry import METHODS
 from paramcalc.storage.quantization.module_names import matches, names_of, pattern
-from paramcalc.tree.component import Category, Weight
+from paramcalc.tree.weights import Category, Weight
 
 # One layer of the small Llama below: q and o 64 x 64, k and v 32 x 64, gate, up and down 128 x 64.
 SMALL = dict(
@@ -656,11 +656,11 @@ def test_autogptqs_file_beside_the_config(tmp_path: Path) -> None:
 def test_a_section_of_a_section_speaks_of_its_language_model() -> None:
     """Qwen2.5-Omni's thinker: the model within is what is quantised."""
     text = SMALL | {"quantization_config": {"quant_method": "eetq"}}
-    found, in_section = _quantization({"thinker_config": {"text_config": text}})
+    found, in_section = quantization_config({"thinker_config": {"text_config": text}})
 
     assert found == {"quant_method": "eetq"}
     assert in_section
-    assert _quantization(text) == ({"quant_method": "eetq"}, False)
+    assert quantization_config(text) == ({"quant_method": "eetq"}, False)
 
 
 def test_autoawqs_file_beside_the_config(tmp_path: Path) -> None:

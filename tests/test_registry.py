@@ -20,7 +20,7 @@ from paramcalc.families.builders.towers import TOWERS
 from paramcalc.families.registry import HEADS, Family, get, index, split_class
 from paramcalc.loading.load import load
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Stack
+from paramcalc.tree.containers import Stack, stacks
 from tests.conftest import ROOT
 from tests.test_goldens import CASES, read
 
@@ -173,4 +173,4 @@ def test_only_containers_hold_stacks_of_layers() -> None:
     for case in CASES:
         if case.stem == "default":
             tree = load(read(case)["config"]).tree
-            assert [id(stack) for stack in tree.stacks()] == [id(stack) for stack in below(tree)]
+            assert [id(stack) for stack in stacks(tree)] == [id(stack) for stack in below(tree)]

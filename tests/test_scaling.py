@@ -12,7 +12,7 @@ import pytest
 import paramcalc
 from paramcalc.base.errors import ConfigError
 from paramcalc.cli import progress
-from paramcalc.model import FieldValue
+from paramcalc.config.schema import FieldValue
 from paramcalc.scaling.model_series import LADDERS
 from paramcalc.scaling.scaling_rules import (
     ABOUT_EXPERTS,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import paramcalc
-from paramcalc.base.value import Pool, combined
+from paramcalc.base.interning import Pool, combined
 from paramcalc.components import Attention, LatentAttention, Mamba, Mamba2, Mlp, Moe
-from paramcalc.tree.component import Category, Component, Tie, claimed
-from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, block, stack, stacks
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
+from paramcalc.tree.weights import Category, Tie, claimed
 
 
 def total(component: Component) -> int:
@@ -187,7 +188,7 @@ def test_a_component_has_just_its_fields(fields: dict[str, int]) -> None:
 def test_described_layers_that_are_alike_are_one_object() -> None:
     fields = {"model_type": "transformer", "d_model": 8, "n_layers": 50, "n_heads": 2, "d_ff": 16}
     model = paramcalc.load(fields | {"moe": {"experts": 4, "top_k": 1, "every": 2}})
-    (stack,) = model.tree.stacks()
+    (stack,) = stacks(model.tree)
 
     assert [copies for _, _, copies in stack.kinds()] == [25, 25]
 

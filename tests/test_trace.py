@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.reports.flops import TraceBlock, TraceReport
+from paramcalc.reports.trace import TraceBlock, TraceReport
 from paramcalc.sources.presets import names
 from tests.conftest import Run
 from tests.test_goldens import GOLDENS, read

@@ -14,6 +14,7 @@ import pytest
 import paramcalc
 from paramcalc.base.errors import ConfigError, ParamcalcError
 from paramcalc.reports.count import CountReport
+from paramcalc.tree.containers import stacks
 
 D, V, FFN = 64, 100, 96
 LLAMA = {
@@ -301,7 +302,7 @@ def test_a_correction_bias_is_a_buffer() -> None:
 
 def test_shared_layers_count_once_and_run_often() -> None:
     albert = paramcalc.load("albert-base-v2")
-    runs = [run for stack in albert.tree.stacks() for run in stack.runs]
+    runs = [run for stack in stacks(albert.tree) for run in stack.runs]
 
     assert [(run.repeat, run.passes) for run in runs] == [(1, 12)]
     assert count("albert-base-v2").parameters.total == 11_221_680

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
-from contextvars import ContextVar
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from paramcalc.base.interning import Pooling, T, _pool
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
@@ -20,93 +21,6 @@ else:
 REQUIRED: Any = object()
 PLAIN = ("Size", "int", "bool", "str", "Category", "Split")  # names of types whose values can be hashed
 REMEMBERED = "_remembered"  # what an object may hold beside its fields
-T = TypeVar("T")
-
-
-class Pool:
-    """Frozen objects, equal ones once: those that are made of it can be told apart by identity."""
-
-    def __init__(self) -> None:
-        self.objects: dict[tuple[Any, ...], Any] = {}
-        self.numbers: dict[int, int] = {}  # of objects in here, by their identity; negative, as no size is
-
-    def kept(self, key: tuple[Any, ...], made: Frozen) -> Any:
-        """A new object, or the equal one that was made with other fields left to their defaults; found under this key
-        from now on."""
-        all_fields = ("", type(made), *map(self.key, made.values().values()))
-        found = self.objects[key] = self.objects.setdefault(all_fields, made)
-        if found is made:
-            self.numbers[id(made)] = ~len(self.numbers)
-        return found
-
-    def changed(self, one: Frozen, changes: dict[str, Any]) -> Any:
-        """The object with other values in some fields."""
-        key = (self.key(one), *changes, *map(self.key, changes.values()))
-        try:
-            found = self.objects.get(key)
-        except TypeError:
-            return one._changed(changes)
-        if found is None:
-            found = self.objects[key] = type(one)(**{**one.values(), **changes})
-        return found
-
-    def key(self, value: Any) -> Any:
-        """What stands for a value in keys; itself where it is plain, or from elsewhere."""
-        if type(value) is not dict:
-            return self.numbers.get(id(value), value)
-        parts = tuple(map(self.numbers.get, map(id, value.values())))
-        return (*value, *parts) if all(parts) else value
-
-    def combined(self, make: Callable[..., T], parts: tuple[Any, ...]) -> T:
-        """What a function of the module makes of objects in here, made once."""
-        key = (make, *map(self.numbers.get, map(id, parts)))
-        if None in key or getattr(make, "__closure__", ()) is not None:  # what it makes may depend on more
-            return make(*parts)
-        found = self.objects.get(key)
-        if found is None:
-            found = self.objects[key] = make(*parts)
-        made: T = found
-        return made
-
-    def within(self, make: Callable[..., T], *args: Any, **options: Any) -> T:
-        """What `make` makes, of objects in here."""
-        token = _pool.set(self)
-        try:
-            return make(*args, **options)
-        finally:
-            _pool.reset(token)
-
-
-_pool: ContextVar[Pool | None] = ContextVar("pool", default=None)
-
-
-def combined(make: Callable[..., T], *parts: Any) -> T:
-    """What `make` makes of components; of the pool, where there is one, if it made the same of the same before."""
-    pool = _pool.get()
-    return make(*parts) if pool is None else pool.combined(make, parts)
-
-
-class Pooling(type):
-    """How frozen objects are made: taken from the pool where there is one and it has an equal one."""
-
-    nested: tuple[str, ...]  # fields that may hold more than a plain value
-
-    def __call__(cls, **values: Any) -> Any:
-        pool = _pool.get()
-        if pool is None:
-            return super().__call__(**values)
-        known = values
-        if cls.nested:
-            known = values.copy()
-            for name in cls.nested:
-                if (value := known.get(name)) is not None:
-                    known[name] = pool.key(value)
-        key = (cls, *known, *known.values())
-        try:
-            found = pool.objects.get(key)
-        except TypeError:  # it holds an object from elsewhere, which has no hash: so is it
-            return super().__call__(**values)
-        return pool.kept(key, super().__call__(**values)) if found is None else found
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)

@@ -37,9 +37,9 @@ class Commands(CommandGroup):
     """The commands themselves. A model in their place is meant to be counted."""
 
     def meant(self, word: str) -> str:
-        from paramcalc.sources import files as readers
+        from paramcalc.sources import files
 
-        if readers.exists(word):
+        if files.exists(word):
             return f"to count it: paramcalc count {word}"
         return nearest(word, COMMANDS, fallback="commands: " + ", ".join(COMMANDS))
 

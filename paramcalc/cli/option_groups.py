@@ -81,10 +81,10 @@ def loaded(
 ) -> list[Model]:
     """The models that are asked for, in order: paths and names first, then presets. Raises when there is none."""
     from paramcalc.loading.load import build
-    from paramcalc.sources import files as readers
+    from paramcalc.sources import files
 
-    documents = [readers.read_preset(m) if isinstance(m, Preset) else readers.read(m) for m in models or ()]
-    documents += map(readers.read_preset, preset or ())
+    documents = [files.read_preset(m) if isinstance(m, Preset) else files.read(m) for m in models or ()]
+    documents += map(files.read_preset, preset or ())
     if not documents:
         raise ParamcalcError("no model given", "give a config.json, or --preset llama3-8b")
     changed = overrides(settings)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from paramcalc.model import Model
     from paramcalc.render.answer import View
-    from paramcalc.reports.count import Report
+    from paramcalc.reports.base import Report
 
 
 class Output:

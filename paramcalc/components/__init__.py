@@ -23,8 +23,9 @@ if TYPE_CHECKING:
         GroupedAttention,
         HashedAttention,
     )
-    from paramcalc.components.vision import Conv2d, LanguageModel, PatchEmbedding
+    from paramcalc.components.vision import Conv2d, PatchEmbedding
     from paramcalc.components.weight_sharing import Adapters, Reused
+    from paramcalc.tree.language import LanguageModel
 
 ROOMS = {
     "attention": ("Attention",),

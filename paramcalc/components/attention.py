@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Category, Component, Split, by_heads, present, within
+from paramcalc.tree.component import Component, present, within
 from paramcalc.tree.leaves import Linear, Norm, Param
 from paramcalc.tree.ops import Limit, Per, Work
 from paramcalc.tree.state import Kept, Span
 from paramcalc.tree.steps import BATCH, CONTEXT, SOURCE, TOKENS, Axis, Step, per_token
+from paramcalc.tree.weights import Category, Split, by_heads
 
 Kind = Literal["self", "cross"]
 # Whose keys and values: the layer's own; its own keys that are its values too (Gemma 4); an earlier layer's (Gemma 3n).

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Category, Component, Part, Split, within
+from paramcalc.tree.component import Component, Part, within
 from paramcalc.tree.leaves import Linear, Param
 from paramcalc.tree.ops import Per
 from paramcalc.tree.steps import BATCH, TOKENS, Step, per_token
+from paramcalc.tree.weights import Category, Split
 
 
 class Mlp(Component):

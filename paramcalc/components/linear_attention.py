@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Category, Component, by_heads
+from paramcalc.tree.component import Component
 from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
 from paramcalc.tree.ops import Work
 from paramcalc.tree.state import FLOAT32, Kept, conv, state
+from paramcalc.tree.weights import Category, by_heads
 
 # Tokens that the references of the delta rules and of xLSTM take at a time; the last chunk is filled up.
 CHUNK = 64

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from paramcalc.base.symbolic import Size
 from paramcalc.components.attention import attended, heads_apart, keys_and_values, products, reach, windowed
-from paramcalc.tree.component import Category, Component, by_heads, present
+from paramcalc.tree.component import Component, present
 from paramcalc.tree.leaves import Linear, Norm, Param
 from paramcalc.tree.ops import Work
 from paramcalc.tree.state import Kept
 from paramcalc.tree.steps import Step
+from paramcalc.tree.weights import Category, by_heads
 
 
 class LatentAttention(Component):

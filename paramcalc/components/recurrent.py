@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Category, Component, Split, Weight, by_heads
+from paramcalc.tree.component import Component
 from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
 from paramcalc.tree.ops import Work
 from paramcalc.tree.state import FLOAT32, Kept, conv, state
 from paramcalc.tree.steps import Step
+from paramcalc.tree.weights import Category, Split, Weight, by_heads
 
 
 class Mamba(Component):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Category, Component
+from paramcalc.tree.component import Component
 from paramcalc.tree.leaves import Linear, Norm, Param
 from paramcalc.tree.ops import Work
+from paramcalc.tree.weights import Category
 
 
 class HyperConnection(Component):

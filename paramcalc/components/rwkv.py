@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Category, Component, Split
+from paramcalc.tree.component import Component
 from paramcalc.tree.leaves import Linear, Param
 from paramcalc.tree.state import FLOAT32, Kept, state
+from paramcalc.tree.weights import Category, Split
 
 
 class RwkvTimeMix(Component):

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from paramcalc.base.symbolic import Size, named
-from paramcalc.tree.component import Category, Component, Split, by_heads, present
+from paramcalc.tree.component import Component, present
 from paramcalc.tree.leaves import Linear, Norm, Param
 from paramcalc.tree.ops import Limit, Work
 from paramcalc.tree.state import FLOAT32, Kept
+from paramcalc.tree.weights import Category, Split, by_heads
 
 
 class Compressor(Component):

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from paramcalc.base.symbolic import Size
 from paramcalc.components.attention import by_heads_alike, heads_apart, keys_and_values, products, reach, windowed
 from paramcalc.components.ffn import Experts, Router, grouped
-from paramcalc.tree.component import Category, Component, Split, by_heads
+from paramcalc.tree.component import Component
 from paramcalc.tree.containers import block
 from paramcalc.tree.leaves import Conv1d, Linear, Param, Product
 from paramcalc.tree.ops import Work
 from paramcalc.tree.state import Kept, state
 from paramcalc.tree.steps import Step
+from paramcalc.tree.weights import Category, Split, by_heads
 
 
 class HashedAttention(Component):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Category, Component, Tie, Weight
-from paramcalc.tree.containers import Block
+from paramcalc.tree.component import Component
 from paramcalc.tree.ops import Work
+from paramcalc.tree.weights import Category, Tie, Weight
 
 
 class PatchEmbedding(Component):
@@ -67,11 +67,3 @@ class Conv2d(Component):
         """Of towers alone, for each position."""
         depth = self.frames or 1
         yield Work("", 2 * self.channels * self.per_group * depth * self.kernel * self.kernel, "convolution", "tower")
-
-
-class LanguageModel(Block):
-    """A language model within a larger model: the owners of its ties are named from its own root."""
-
-    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
-        for tie in super().all_ties(prefix, outer):
-            yield tie._replace(owner=prefix + tie.owner)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Category, Component, Tie, claimed
+from paramcalc.tree.component import Component
 from paramcalc.tree.containers import block
 from paramcalc.tree.leaves import Linear
 from paramcalc.tree.ops import Work
 from paramcalc.tree.state import Kept
 from paramcalc.tree.steps import SAME, Step
+from paramcalc.tree.weights import Category, Tie, claimed
 
 
 class Reused(Component):

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
-from paramcalc.components.vision import LanguageModel
 from paramcalc.compute.rules_of_thumb import rules
 from paramcalc.compute.workload import Setting, setting
 from paramcalc.counting.count import Figures, describe
 from paramcalc.footprint.positions import beyond
 from paramcalc.model import Model
-from paramcalc.tree.component import CATEGORIES, Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import stacks
+from paramcalc.tree.language import always_read, text_part
 from paramcalc.tree.ops import TERMS, Work
+from paramcalc.tree.weights import CATEGORIES
 
 if TYPE_CHECKING:
     from paramcalc.reports.flops import FlopsReport
@@ -110,19 +112,11 @@ def shares(found: Iterable[Figures]) -> dict[str, int]:
     return {"total": sum(by_term.values()), **by_term}
 
 
-def text_part(tree: Component) -> Component:
-    """The language model of a model that sees or hears, else all of it: towers run for images, not for tokens."""
-    for part in tree.parts().values():
-        if isinstance(part, LanguageModel):
-            return part
-    return tree
-
-
 def fitted(tree: Component, asked: Setting) -> Setting:
     """The setting for this model: without a decoder, the encoder reads the tokens themselves, and has no past."""
     text = text_part(tree)
     asked = asked.but(source=asked.source or next(always_read(text), asked.context))
-    roles = {"decoder" if stack.causal else stack.role for stack in text.stacks()}
+    roles = {"decoder" if stack.causal else stack.role for stack in stacks(text)}
     if "decoder" in roles or "encoder" not in roles:
         return asked
     if asked.past:
@@ -130,14 +124,6 @@ def fitted(tree: Component, asked: Setting) -> Setting:
             "an encoder keeps no past: it reads all of the context at once", "leave out the context, or the tokens"
         )
     return asked.but(alone=True)
-
-
-def always_read(part: Component) -> Iterator[int]:
-    """How many entries of an encoder's output are attended to, where they are always as many (Whisper)."""
-    if entries := getattr(part, "source_tokens", None):
-        yield int(entries)
-    for child in part.distinct():
-        yield from always_read(child.component)
 
 
 def status(model: Model) -> str:

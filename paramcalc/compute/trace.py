@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from paramcalc.assumptions import assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
-from paramcalc.compute.flops import fitted, text_part
+from paramcalc.compute.flops import fitted
 from paramcalc.compute.workload import Setting, setting
 from paramcalc.counting.count import Figures, describe
 from paramcalc.counting.tree_rows import layer_name
 from paramcalc.footprint.cache_dtypes import Entries
 from paramcalc.model import Model
 from paramcalc.tree.component import Component, Part
-from paramcalc.tree.containers import ROLES, Block, Mtp, Stack
+from paramcalc.tree.containers import ROLES, Block, Mtp, Stack, stacks
+from paramcalc.tree.language import text_part
 from paramcalc.tree.leaves import Norm
 from paramcalc.tree.state import Kept
 from paramcalc.tree.steps import BATCH, CONTEXT, NOTHING, SAME, SOURCE, TOKENS, Shape, Step
 
 if TYPE_CHECKING:
-    from paramcalc.reports.flops import TraceReport
+    from paramcalc.reports.trace import TraceReport
 
 # The step that a kind of cache is made by, where the component has one of this name.
 MADE_BY = {"key": "k_proj", "value": "v_proj", "latent": "kv_a_proj", "index": "k_proj", "conv": "conv1d"}
@@ -83,7 +84,7 @@ def trace(
 
     The arguments are those of `flops`. Raises ParamcalcError for what is not understood.
     """
-    from paramcalc.reports.flops import TraceReport
+    from paramcalc.reports.trace import TraceReport
 
     if not isinstance(model, Model):
         raise ParamcalcError(f"trace wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
@@ -117,7 +118,7 @@ def walked(tree: Component, place: Place, prefix: str = "") -> Iterator[Figures]
             continue
         if isinstance(component, Stack):
             yield from layers(name, component, place._replace(role=component.role, causal=component.causal))
-        elif any(True for _ in component.stacks()):
+        elif stacks(component):
             yield from walked(component, place, f"{name}.")
         else:
             alone = Block(items={part.name: component})

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.config.fields import DEPTHS
-from paramcalc.model import FieldValue
+from paramcalc.config.schema import FieldValue
 
 # What is as long as the model is deep, where no field says how deep that is.
 PATTERNS = ("hybrid_override_pattern", "layers_block_type", "layer_types", "attn_layers", "layers")

@@ -67,3 +67,11 @@ def differing(before: Fields, after: Fields) -> Iterator[str]:
     """The keys that stand in one of the two alone, or whose values are not the same objects."""
     yield from (key for key, value in after.items() if key not in before or before[key] is not value)
     yield from (key for key in before if key not in after)
+
+
+class FieldValue(NamedTuple):
+    """A field of a config: the name under which it can be changed, and its value, stated or the class's default."""
+
+    key: str
+    value: Any
+    by_layer: bool = False  # whether it is a list with an entry for each layer

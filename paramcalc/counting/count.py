@@ -14,7 +14,9 @@ from paramcalc.base.dtypes import dtype
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.model import Model
-from paramcalc.tree.component import CATEGORIES, Category, Component, Weight
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import stacks
+from paramcalc.tree.weights import CATEGORIES, Category, Weight
 
 if TYPE_CHECKING:
     from paramcalc.reports.count import CountReport
@@ -111,7 +113,7 @@ def matrices_of_heads(weights: Iterable[Weight], owners: set[str]) -> int:
 def layer_runs(tree: Component) -> list[Figures]:
     """The layers of every stack, in order, run-length encoded; the figures are those of one layer."""
     runs = []
-    for stack in tree.stacks():
+    for stack in stacks(tree):
         one = {id(layer): layer_figures(layer) for _, layer, _ in stack.kinds()}
         runs += [{"stack": stack.role, "repeat": int(run.repeat), **one[id(run.layer)]} for run in stack.runs]
     return runs

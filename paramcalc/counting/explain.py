@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from math import prod
 
-from paramcalc.base import symbolic as dims
+from paramcalc.base import symbolic
 from paramcalc.base.symbolic import Monomial
 from paramcalc.counting.count import count
 from paramcalc.counting.symbols import Legend
 from paramcalc.counting.tree_rows import BUILT, SHIPPED, parts_of
 from paramcalc.model import Model
 from paramcalc.reports.count import Explanation, Line, Symbol
-from paramcalc.tree.component import Component, Part, Role, Weight
-from paramcalc.tree.containers import Mtp, Stack
+from paramcalc.tree.component import Component, Part
+from paramcalc.tree.containers import Mtp, Stack, stacks
+from paramcalc.tree.weights import Role, Weight
 
 Polynomial = Counter[Monomial]
 COPIES = "with its own copies of the embedding and the head"
@@ -114,9 +115,9 @@ class _Story:
     def _repeated(self, child: Part, level: int) -> None:
         """Experts: so many in all, so many for one token."""
         one = self._elements(child.component.weights())
-        formula = dims.formula(self._polynomial(child.component))
+        formula = symbolic.formula(self._polynomial(child.component))
         for copies, name in ((child.copies, f"all {child.name}s"), (child.active, "one token uses")):
-            symbol, number = dims.spelled(self.legend.distinct(copies))
+            symbol, number = symbolic.spelled(self.legend.distinct(copies))
             self.lines.append(
                 Line(
                     level=level,
@@ -131,10 +132,10 @@ class _Story:
         tensors = list(component.tensors())
         for weight in tensors:
             sizes = (*((weight.copies,) if weight.copies != 1 else ()), *weight.shape)
-            factors = [dims.spelled(self.legend.distinct(size)) for size in sizes if size != 1 or len(sizes) == 1]
+            factors = [symbolic.spelled(self.legend.distinct(size)) for size in sizes if size != 1 or len(sizes) == 1]
             many = len(factors) > 1
-            symbols = [dims.bracketed(symbol) if many else symbol for symbol, _ in factors]
-            numbers = [dims.bracketed(number) if many else number for _, number in factors]
+            symbols = [symbolic.bracketed(symbol) if many else symbol for symbol, _ in factors]
+            numbers = [symbolic.bracketed(number) if many else number for _, number in factors]
             self.lines.append(
                 Line(
                     level=level,
@@ -155,14 +156,14 @@ class _Story:
         results = [self._elements(part.component.weights()) * int(part.copies) for part in component.children()]
         terms = self._polynomial(component)
         values = {symbol: entry.value for symbol, entry in self.legend.symbols.items()}
-        short, facts = dims.simplified(terms, values)
+        short, facts = symbolic.simplified(terms, values)
         return Line(
             level=level,
             name=f"= {name}",
-            formula=dims.formula(terms),
+            formula=symbolic.formula(terms),
             numbers=" + ".join(f"{result:,}" for result in results if result),
             result=sum(results),
-            remark=f"= {dims.formula(short)} as {', '.join(facts)}" if facts else "",
+            remark=f"= {symbolic.formula(short)} as {', '.join(facts)}" if facts else "",
         )
 
     def _elements(self, weights: Iterable[Weight]) -> int:
@@ -173,9 +174,9 @@ class _Story:
         total: Polynomial = Counter()
         for w in component.weights():
             if w.role in self.counted:
-                term = dims.polynomial(self.legend.distinct(w.copies))
+                term = symbolic.polynomial(self.legend.distinct(w.copies))
                 for size in w.shape:
-                    term = dims.product(term, dims.polynomial(self.legend.distinct(size)))
+                    term = symbolic.product(term, symbolic.polynomial(self.legend.distinct(size)))
                 total.update(term)
         return total
 
@@ -204,7 +205,7 @@ def _sums(model: Model, total: int, active: int, include_mtp: bool) -> Iterator[
 
 def _rule_of_thumb(legend: dict[str, Symbol], model: Model, total: int, non_embedding: int) -> Iterator[Line]:
     """12 L d^2, with and without V d, beside the exact figures (Kaplan et al. 2020, table 1)."""
-    depth = sum(int(run.repeat) * run.passes for stack in model.tree.stacks() for run in stack.runs)
+    depth = sum(int(run.repeat) * run.passes for stack in stacks(model.tree) for run in stack.runs)
     if "d" not in legend or not depth:
         return
     legend.setdefault("L", Symbol(symbol="L", value=depth, origin="layers in all"))

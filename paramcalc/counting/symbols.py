@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.base import symbolic as dims
+from paramcalc.base import symbolic
 from paramcalc.reports.count import Symbol
 
 
@@ -14,7 +14,7 @@ class Legend:
 
     def distinct(self, size: int) -> int:
         """The size with symbols of its own: a letter that stands for another number already gets a prime."""
-        return dims.renamed(size, self.add)
+        return symbolic.renamed(size, self.add)
 
     def add(self, symbol: str, value: int, origin: str) -> str:
         """The letter under which this number stands."""

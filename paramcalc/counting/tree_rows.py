@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from paramcalc.tree.component import Component, Part, Role, Weight
+from paramcalc.tree.component import Component, Part
 from paramcalc.tree.containers import Mtp, Stack
 from paramcalc.tree.leaves import Product
+from paramcalc.tree.weights import Role, Weight
 
 BUILT: frozenset[Role] = frozenset(["parameter"])
 SHIPPED: frozenset[Role] = frozenset(["parameter", "mtp", "buffer"])  # within a module that is reported apart

@@ -16,9 +16,10 @@ from paramcalc.families.builders.vision_language import joined, only_text, own_t
 from paramcalc.families.page_towers import swin_width
 from paramcalc.families.registry import family, get, split_class
 from paramcalc.families.vision import plain
-from paramcalc.tree.component import Component, by_vocabulary
+from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, Stack, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
+from paramcalc.tree.weights import by_vocabulary
 
 ENCODER_DECODERS = ("t5", "mt5", "umt5")
 IMAGE_ENCODERS = ("vit", "deit", "beit", "swin", "donut-swin", "clip_vision_model", "siglip_vision_model")

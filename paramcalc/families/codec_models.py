@@ -13,7 +13,7 @@ from paramcalc.families.builders.towers import tower, tower_in
 from paramcalc.families.builders.vision_language import joined
 from paramcalc.families.registry import family, get
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Block, Run, Stack, block, stack
+from paramcalc.tree.containers import Block, Run, Stack, block, stack, stacks
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 # -- MusicGen ----------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ STANDS_BEFORE = "text and melody pass through the layers before the tokens; that
 def conditioned(decoder: Component, melody: int) -> Component:
     """The decoder when a melody of so many frames, and a text, stand before the tokens: it keeps their keys too."""
     parts = decoder.parts()
-    one = next(decoder.stacks()).runs[0]
+    one = stacks(decoder)[0].runs[0]
     items = one.layer.parts()
     attn = items["attn"].but(prefix=melody, prompted=True)
     layer = Block(items={**items, "attn": attn}, inexact=STANDS_BEFORE)

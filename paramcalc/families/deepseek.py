@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.base.value import combined
+from paramcalc.base.interning import combined
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa
 from paramcalc.families.builders.decoder import decoder, pre_norm, rms

@@ -16,7 +16,7 @@ from paramcalc.families.builders.towers import tower, tower_in
 from paramcalc.families.builders.vision_language import joined, text_alone
 from paramcalc.families.registry import family, get
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Block, Run, block, stack
+from paramcalc.tree.containers import Block, Run, block, stack, stacks
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 
 
@@ -228,7 +228,7 @@ def denoising(text: Component, c: Config) -> Block:
 
 def untied(layers: Component) -> Iterator[Component]:
     """The layers once more with the matrices of the first time, but with biases and scaling buffers of their own."""
-    numbered = (layer for run in next(layers.stacks()).runs for layer in [run.layer] * int(run.repeat))
+    numbered = (layer for run in stacks(layers)[0].runs for layer in [run.layer] * int(run.repeat))
     for number, layer in enumerate(numbered):
         parts = dict(layer.parts())
         scalar = parts.pop("scalar")

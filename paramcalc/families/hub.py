@@ -10,9 +10,10 @@ from paramcalc.families.builders.ffn import glu, mlp, moe
 from paramcalc.families.builders.heads import unknown_head
 from paramcalc.families.builders.layer_types import DENSE, SPARSE, every
 from paramcalc.families.registry import family
-from paramcalc.tree.component import Component, by_vocabulary
+from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm
+from paramcalc.tree.weights import by_vocabulary
 
 # -- Llama with other norms or biases ----------------------------------------------------------------------------
 

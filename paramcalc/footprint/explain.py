@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from paramcalc.assumptions import Assumptions
-from paramcalc.base import symbolic as dims
+from paramcalc.base import symbolic
 from paramcalc.base.dtypes import Dtype, dtype
 from paramcalc.counting.symbols import Legend
 from paramcalc.counting.tree_rows import layer_name
@@ -19,7 +19,7 @@ from paramcalc.reports.count import Explanation, Line
 from paramcalc.storage import weights
 from paramcalc.storage.gguf.types import TYPES
 from paramcalc.storage.weights import Stored
-from paramcalc.tree.containers import Stack
+from paramcalc.tree.containers import Stack, stacks
 from paramcalc.tree.state import STATES, Kept, Span
 
 # How many entries a sequence has of something: T tokens, S of an encoder's output.
@@ -108,7 +108,7 @@ def _caches(model: Model, assumed: Assumptions, found: dict[str, Any], legend: L
     policy = f"policy {assumed.kv_policy}" + (f", mla {assumed.mla}" if found["kv_cache"]["latent"] else "")
     for title, name, states in (("kv cache", "kv_cache", False), ("state", "state", True)):
         sizes: list[int] = []
-        lines = [line for stack in model.tree.stacks() for line in told.stack(stack, sizes, states=states)]
+        lines = [line for stack in stacks(model.tree) for line in told.stack(stack, sizes, states=states)]
         if not lines:
             continue
         dtypes = f"{found['kv_cache']['dtype']}, {policy}" if name == "kv_cache" else "does not grow"
@@ -148,7 +148,7 @@ class _Told:
         """What differs in nothing but its name, like keys and values of one width."""
         groups: dict[tuple[object, ...], list[Kept]] = defaultdict(list)
         for one in found:
-            spelled = dims.spelled(one.elements)  # of equal sizes by chance each has its reason
+            spelled = symbolic.spelled(one.elements)  # of equal sizes by chance each has its reason
             groups[(spelled, one.span, one.size, one.copies, self.entries.format(one))].append(one)
         return groups.values()
 
@@ -156,7 +156,7 @@ class _Told:
         """An entry in symbols, and all entries of all layers."""
         one, many = alike[0], len(alike) * alike[0].copies
         kind, entry = self.entries.format(one), sum(map(self.entries.bytes, alike))
-        symbols, numbers = map(dims.bracketed, dims.spelled(self.legend.distinct(one.elements)))
+        symbols, numbers = map(symbolic.bracketed, symbolic.spelled(self.legend.distinct(one.elements)))
         factor = f"{many:,} " if many > 1 else ""
         yield Line(
             level=2,

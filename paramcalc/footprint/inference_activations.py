@@ -26,7 +26,9 @@ from paramcalc.assumptions import Assumptions
 from paramcalc.base.dtypes import Dtype, dtype
 from paramcalc.model import Model
 from paramcalc.parallel.sharding import WHOLE, Shares
-from paramcalc.tree.component import Component, Weight
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import stacks
+from paramcalc.tree.weights import Weight
 
 SOFTMAX = dtype("float32")
 
@@ -48,9 +50,9 @@ class Shape(NamedTuple):
 
 def shape(model: Model, shares: Shares = WHOLE) -> Shape:
     """The shape of a model's, or of a stage's, work on one device."""
-    stacks = list(model.tree.stacks())
-    generating = [stack for stack in stacks if stack.causal]
-    layers = [layer for stack in generating or stacks for _, layer, _ in stack.kinds()]
+    found = stacks(model.tree)
+    generating = [stack for stack in found if stack.causal]
+    layers = [layer for stack in generating or found for _, layer, _ in stack.kinds()]
     return Shape(
         max((widest_part(layer, shares) for layer in layers), key=_total, default=()),
         max((heads(layer.weights(), shares) for layer in layers), default=0),

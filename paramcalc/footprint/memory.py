@@ -8,8 +8,7 @@ from paramcalc.assumptions import Assumptions, assume, shown
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.counting.count import Figures, describe
-from paramcalc.footprint import cache, per_device, positions
-from paramcalc.footprint import inference_activations as working
+from paramcalc.footprint import cache, inference_activations, per_device, positions
 from paramcalc.model import Model
 from paramcalc.storage import weights
 
@@ -56,6 +55,6 @@ def figures(model: Model, assumed: Assumptions) -> Figures:
 
 
 def _working(model: Model, assumed: Assumptions) -> Figures:
-    work = working.shape(model)
-    found = working.figures(work, assumed, batch=assumed.batch)
-    return {**found, "how": working.how(work, found)}
+    work = inference_activations.shape(model)
+    found = inference_activations.figures(work, assumed, batch=assumed.batch)
+    return {**found, "how": inference_activations.how(work, found)}

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from paramcalc.assumptions import Assumptions
-from paramcalc.footprint import cache
-from paramcalc.footprint import inference_activations as working
+from paramcalc.footprint import cache, inference_activations
 from paramcalc.footprint.cache_dtypes import Entries
 from paramcalc.model import Model
 from paramcalc.parallel.pipeline import stages
@@ -35,7 +34,7 @@ class Held(NamedTuple):
     layers: int
     sharding: dict[Rule, Share]
     kept: tuple[Kept, ...]
-    work: working.Shape
+    work: inference_activations.Shape
 
     @property
     def weights(self) -> int:
@@ -57,7 +56,7 @@ def planned(model: Model, assumed: Assumptions) -> Plan:
     held = []
     for tree, first, layers in stages(model.tree, assumed.pipeline_parallel):
         part = model if tree is model.tree else model.but(tree=tree)
-        kept, work = tuple(_on_device(cache.kept(part, assumed), dealt)), working.shape(part, dealt)
+        kept, work = tuple(_on_device(cache.kept(part, assumed), dealt)), inference_activations.shape(part, dealt)
         held.append(Held(part, first, layers, sharding(part, assumed, dealt, whole=model), kept, work))
     return Plan(devices(assumed), tuple(held))
 
@@ -94,7 +93,7 @@ def figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
         "devices": plan.devices,
         "stage": fullest,
         **load,
-        "working": {**load["working"], "how": working.how(held.work, load["working"])},
+        "working": {**load["working"], "how": inference_activations.how(held.work, load["working"])},
         "sharding": {name: share._asdict() for name, share in held.sharding.items()},
         "stages": [_stage(held, load) for held, load in zip(plan.stages, found, strict=True)],
     }
@@ -118,7 +117,7 @@ def _load(held: Held, assumed: Assumptions, batch: int) -> dict[str, Any]:
         "weights": {"bytes": held.weights},
         "kv_cache": {"bytes": total(lambda one: one.what not in STATES)},
         "state": {"bytes": total(lambda one: one.what in STATES)},
-        "working": working.figures(held.work, assumed, batch=batch),
+        "working": inference_activations.figures(held.work, assumed, batch=batch),
         "overhead": {"bytes": assumed.overhead, "estimate": True},
     }
     return load | {"total": {"bytes": sum(load[name]["bytes"] for name in PARTS)}}

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from paramcalc.base.dtypes import DEFAULT, QUANTISED_REST, dtype
 from paramcalc.base.errors import ConfigError, ParamcalcError, StrictError, one_line
-from paramcalc.config import audit as config_remarks
-from paramcalc.families.registry import Family, exists, find, get, index, plain, split_class
+from paramcalc.config import audit
+from paramcalc.families.registry import find, get, index
+from paramcalc.loading.architecture import class_of, stated_architecture, word
+from paramcalc.loading.checkpoint import checkpoint_dtype, known_dtype, quantization_config
 from paramcalc.loading.variants import OWN, Configured, Described
 from paramcalc.model import Model
-from paramcalc.sources import files as readers
+from paramcalc.sources import files
+from paramcalc.sources.document import Document, Source
 from paramcalc.tree.component import Component
 
-DEEPEST_SECTION = 2  # thinker_config.text_config
 # Keys of a preset that describe the file rather than the model.
 ABOUT = ("source", "published", "name", "description")
 
 
 def load(
-    source: readers.Source,
+    source: Source,
     *,
     overrides: Mapping[str, Any] | None = None,
     strict: bool = False,
@@ -34,7 +35,7 @@ def load(
     were that family; the result is approximate. `text_only` keeps the language model of a multimodal model. Raises
     ParamcalcError for whatever cannot be read or built.
     """
-    document = readers.read(source)
+    document = files.read(source)
     _check(overrides, as_family)
     return build(document, overrides=overrides or {}, strict=strict, as_family=as_family, text_only=text_only)
 
@@ -48,7 +49,7 @@ def _check(overrides: Any, as_family: Any) -> None:
 
 
 def build(
-    document: readers.Document,
+    document: Document,
     *,
     overrides: Mapping[str, Any],
     strict: bool = False,
@@ -70,9 +71,7 @@ def build(
     return _strict(_from_config(document, fields, about, overrides, as_family, text_only), strict)
 
 
-def _own(
-    document: readers.Document, fields: dict[str, Any], about: Mapping[str, Any], overrides: Mapping[str, Any]
-) -> Model:
+def _own(document: Document, fields: dict[str, Any], about: Mapping[str, Any], overrides: Mapping[str, Any]) -> Model:
     from paramcalc.families.native import model as own
 
     described = Described(fields, document.origin).changed(overrides)
@@ -84,13 +83,13 @@ def _own(
         family=OWN,
         architecture="Transformer",
         tree=own.tree(described, document.origin),
-        dtype_name=_known_dtype(described.dtype, document.origin),
+        dtype_name=known_dtype(described.dtype, document.origin),
         variants=Described(fields, document.origin),
     )
 
 
 def _from_config(
-    document: readers.Document,
+    document: Document,
     fields: dict[str, Any],
     about: Mapping[str, Any],
     overrides: Mapping[str, Any],
@@ -98,19 +97,19 @@ def _from_config(
     text_only: bool,
 ) -> Model:
     origin = document.origin
-    model_type, stated = _word(fields, "model_type", origin), _architecture(fields, origin)
+    model_type, stated = word(fields, "model_type", origin), stated_architecture(fields, origin)
     family = find(model_type, stated, origin) if as_family is None else get(as_family)
     foreign = as_family is not None and family.name != model_type
-    architecture, head, doubts = _class_of(family, stated, model_type, foreign=foreign)
+    architecture, head, doubts = class_of(family, stated, model_type, foreign=foreign)
     configured = Configured(fields, origin, family, architecture, head, text_only)
     view = configured.view(overrides)
     tree = configured.built(view)
     fields = dict(view.fields)
-    doubts += config_remarks.doubts(view)
+    doubts += audit.doubts(view)
     if not index()[family.name].goldens:
         doubts.append(f"{family.name}: this family has not been verified against a reference")
-    quantization, in_section = _quantization({**document.beside, **fields})
-    dtype_name, notes = _dtype(fields, family.name, origin, quantised=quantization is not None)
+    quantization, in_section = quantization_config({**document.beside, **fields})
+    dtype_name, notes = checkpoint_dtype(fields, family.name, origin, quantised=quantization is not None)
     if not set(fields) - {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version"}:
         notes.append(f"{family.name}: the config states no sizes; all are the defaults of {family.main_class}")
     return _model(
@@ -125,12 +124,12 @@ def _from_config(
         quantization=quantization,
         quantised_towers=not in_section,
         doubts=list(dict.fromkeys(doubts)),
-        notes=notes + config_remarks.notes(view),
+        notes=notes + audit.notes(view),
     )
 
 
 def _model(
-    document: readers.Document,
+    document: Document,
     about: Mapping[str, Any],
     *,
     fields: Mapping[str, Any],
@@ -169,82 +168,3 @@ def _strict(model: Model, strict: bool) -> Model:
 
 
 # -- which class -------------------------------------------------------------------------------------------------
-
-
-def _word(fields: Mapping[str, Any], key: str, origin: str) -> str | None:
-    value = fields.get(key)
-    if value is not None and not isinstance(value, str):
-        raise ConfigError(f"{key} must be a word, not {value!r} in {origin}")
-    return value
-
-
-def _architecture(fields: Mapping[str, Any], origin: str) -> str | None:
-    names = fields.get("architectures")
-    if not names:
-        return None
-    if isinstance(names, str):
-        return names
-    if isinstance(names, list) and isinstance(names[0], str):
-        return names[0]
-    raise ConfigError(f"architectures must be a list of class names in {origin}", "such as [LlamaForCausalLM]")
-
-
-def _class_of(
-    family: Family, stated: str | None, model_type: str | None, *, foreign: bool
-) -> tuple[str, str, list[str]]:
-    """The class to count, its head, and doubts about the choice."""
-    main_head = split_class(family.main_class)[1] or "lm"
-    if foreign:
-        return family.main_class, main_head, [f"{model_type or stated} is counted as if it were {family.name}"]
-    doubts = []
-    if model_type != family.name:
-        said = "no model_type is stated" if model_type is None else f"model_type {model_type!r} is not known"
-        doubts.append(f"{said}; counted as {family.name}, which architectures names")
-    if stated is None:
-        return family.main_class, main_head, doubts
-    prefix, head = split_class(stated)
-    if head is None or plain(prefix) not in family.class_prefixes:
-        doubts.append(f"{family.name}: class {stated!r} is not known; counted as {family.main_class}")
-        return family.main_class, main_head, doubts
-    same_by_main_name = family.class_prefix + stated[len(prefix) :]  # ExaoneForCausalLM is LlamaForCausalLM
-    known = stated == family.main_class or exists(family.name, stated) or exists(family.name, same_by_main_name)
-    if not known:
-        doubts.append(f"{family.name}: transformers has no class {stated!r}; its head is taken from the ending")
-    return stated, head, doubts
-
-
-def _known_dtype(stated: str, origin: str) -> str:
-    try:
-        return dtype(stated).name
-    except ParamcalcError as error:
-        raise ConfigError(f"{error.message} in {origin}", error.hint) from error
-
-
-def _dtype(fields: Mapping[str, Any], family: str, origin: str, *, quantised: bool) -> tuple[str, list[str]]:
-    default = QUANTISED_REST if quantised else DEFAULT
-    places = [fields, *(fields[key] for key in ("text_config", "llm_config") if isinstance(fields.get(key), Mapping))]
-    for place in places:
-        for key in ("dtype", "torch_dtype"):
-            stated = place.get(key)
-            if isinstance(stated, str) and stated != "auto":
-                return _known_dtype(stated, origin), []
-            if stated is not None and not isinstance(stated, str):
-                return default, [f"{family}: {key} is not the name of a dtype; {default} is assumed for the bytes"]
-    return default, [f"{family}: the config names no dtype; {default} is assumed for the bytes"]
-
-
-QUANTISED = ("quantization_config", "compression_config", "quantization", *readers.SIDECARS)
-BESIDE = ("expert_dtype",)
-"""Keys of a quantization config that DeepSeek-V4's files have beside it (DeepseekV4Config moves them there)."""
-
-
-def _quantization(fields: Mapping[str, Any], depth: int = 0) -> tuple[Mapping[str, Any] | None, bool]:
-    """What the files say about how the checkpoint is quantised, and whether a section says it, of itself."""
-    for key in QUANTISED:
-        stated = fields.get(key)
-        if isinstance(stated, Mapping) and stated:
-            beside = {name: fields[name] for name in BESIDE if name in fields}
-            return {**beside, **stated}, depth > 0
-    sections = [value for value in fields.values() if isinstance(value, Mapping)] if depth < DEEPEST_SECTION else []
-    found = (_quantization(section, depth + 1) for section in sections)
-    return next((one for one in found if one[0] is not None), (None, False))

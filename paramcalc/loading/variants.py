@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from paramcalc.base.errors import ConfigError
 from paramcalc.config.field_roles import WORDS, meant
 from paramcalc.config.overrides import Names, Place, fields_below, filled, known_fields, other_names, overridden, place
-from paramcalc.config.schema import Reading, Stated
+from paramcalc.config.schema import FieldValue, Reading, Stated
 from paramcalc.config.view import Config
 from paramcalc.families.registry import Family, get
-from paramcalc.model import Builder, FieldValue
+from paramcalc.model import Builder
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block
 

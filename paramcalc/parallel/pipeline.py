@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Block, Run, Stack
+from paramcalc.tree.containers import Block, Run, Stack, depth, main, stacks
 
 
 class Stage(NamedTuple):
@@ -35,7 +34,7 @@ def stages(tree: Component, count: int) -> list[Stage]:
     A tied head needs its matrix too: the last stage holds a copy. Raises ParamcalcError where there are fewer layers
     than stages, or where layers share weights that would be needed in several of them.
     """
-    found = list(tree.stacks())
+    found = stacks(tree)
     if not found:
         return [Stage(tree, 0, 0)]
     divided = main(found)
@@ -52,11 +51,6 @@ def stages(tree: Component, count: int) -> list[Stage]:
     return built
 
 
-def main(stacks: Sequence[Stack]) -> Stack:
-    """The stack that a pipeline divides: what generates, and of several the deepest."""
-    return max(stacks, key=lambda stack: (stack.causal, depth(stack)))
-
-
 def layers_of(layers: int, count: int) -> list[int]:
     """Layers of each stage, as vLLM deals them out (get_pp_indices): the rest goes to stages before the last."""
     each, rest = divmod(layers, count)
@@ -64,11 +58,6 @@ def layers_of(layers: int, count: int) -> list[int]:
     for i in range(2, rest + 2):
         counts[-i] += 1
     return counts
-
-
-def depth(stack: Stack) -> int:
-    """Layers of a stack."""
-    return sum(int(run.repeat) for run in stack.runs)
 
 
 def _check(main: Stack, count: int) -> None:
@@ -93,7 +82,7 @@ def _part(tree: Component, cut: Cut, prefix: str) -> Component:
     items, before = {}, True
     for name, part in tree.items.items():
         path = prefix + name
-        if any(stack is cut.main for stack in part.stacks()):
+        if any(stack is cut.main for stack in stacks(part)):
             items[name], before = _part(part, cut, f"{path}."), False
         elif (cut.before if before else cut.after) or any(f"{owner}.".startswith(f"{path}.") for owner in cut.owners):
             items[name] = part

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 
 from paramcalc.assumptions import Assumptions
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.tree.component import Split, Weight
+from paramcalc.tree.weights import Split, Weight
 
 Rule = Literal["column", "row", "vocab", "expert", "replicated"]
 RULES: tuple[Rule, ...] = get_args(Rule)

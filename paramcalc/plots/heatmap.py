@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.plots.data import DEPTH, WIDTH, Axis, Bars, HeatMap, Mark, unit, varying
 from paramcalc.reports.scaling import DesignReport, Reference, ScaleReport
-from paramcalc.tree.component import CATEGORIES, Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.weights import CATEGORIES
 
 if TYPE_CHECKING:
     from paramcalc.model import Model

@@ -10,7 +10,7 @@ from paramcalc.render.text import Row
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from paramcalc.reports.count import Report
+    from paramcalc.reports.base import Report
 
 AnyReport = TypeVar("AnyReport", bound="Report")
 

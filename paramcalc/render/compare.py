@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
+    from paramcalc.reports.base import ModelInfo
     from paramcalc.reports.compare import Change, ChangeStep, Compared
-    from paramcalc.reports.count import ModelInfo
 
 Lines = Sequence["Compared | None"]  # None: a line left free
 LONGEST = 20  # characters of a model's name or of a value in a column

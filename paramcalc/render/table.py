@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from paramcalc.reports.count import ModelInfo
+    from paramcalc.reports.base import ModelInfo
 
 WIDE = 400  # columns of a pipe or a file, where nothing needs to be left out
 GAP = 3  # columns between two columns

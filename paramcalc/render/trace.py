@@ -9,12 +9,12 @@ from paramcalc.base.units import exact, human_bytes, human_flops, number_of
 from paramcalc.render.answer import View, read
 from paramcalc.render.table import WIDE, Column, fitted, heading
 from paramcalc.render.text import Row
-from paramcalc.reports.flops import TraceReport
+from paramcalc.reports.trace import TraceReport
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from paramcalc.reports.flops import TraceBlock
+    from paramcalc.reports.trace import TraceBlock
 
 
 def trace_view(answers: Sequence[Mapping[str, Any]]) -> View:

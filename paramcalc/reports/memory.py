@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from paramcalc.reports.count import Answer, ModelInfo, Report
+from paramcalc.reports.base import Answer, ModelInfo, Report
 
 
 class AssumptionInfo(Report):

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from paramcalc.base.version import SCHEMA_VERSION, __version__
-from paramcalc.reports.count import ModelInfo, Report
+from paramcalc.reports.base import ModelInfo, Report
 
 
 class PointParameters(Report):

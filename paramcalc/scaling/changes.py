@@ -10,7 +10,8 @@ from paramcalc.base.errors import ParamcalcError
 from paramcalc.config.schema import Stated
 from paramcalc.counting.count import Figures
 from paramcalc.model import Model
-from paramcalc.tree.component import CATEGORIES, Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.weights import CATEGORIES
 
 CLASS = "architectures"  # the field that says which class is counted
 

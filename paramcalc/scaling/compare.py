@@ -18,7 +18,7 @@ from paramcalc.footprint import memory
 from paramcalc.model import Model
 from paramcalc.scaling import changes
 from paramcalc.scaling.dimensions import Value, shape
-from paramcalc.tree.component import CATEGORIES
+from paramcalc.tree.weights import CATEGORIES
 
 if TYPE_CHECKING:
     from paramcalc.reports.compare import CompareReport

@@ -26,17 +26,17 @@ from paramcalc.scaling.scaling_rules import (
 from paramcalc.scaling.scaling_rules import field as rule_field
 from paramcalc.scaling.search import Goal, Search, goal
 from paramcalc.scaling.sweep import DEPTH, as_model, question
+from paramcalc.sources.document import Source
 
 if TYPE_CHECKING:
     from paramcalc.config.schema import Stated
     from paramcalc.reports.scaling import DesignReport
-    from paramcalc.sources import files as readers
 
 SPREAD = (12, 16, 24, 32, 40, 48, 64, 80, 96)  # depths to choose from where neither they nor a base are given
 
 
 def design(
-    base: Model | readers.Source | None = None,
+    base: Model | Source | None = None,
     budget: int | None = None,
     *,
     depth: Sequence[int] = (),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
-from paramcalc.compute.flops import text_part
-from paramcalc.tree.component import Category, Component, claimed
-from paramcalc.tree.containers import Stack
-from paramcalc.tree.language import TOWERS, sees
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Stack, stacks
+from paramcalc.tree.language import TOWERS, sees, text_part
+from paramcalc.tree.weights import Category, claimed
 
 # What the hidden channels of a feed-forward network are called, by what it is for.
 HIDDEN: Mapping[Category | None, str] = {"experts": "expert_d_ff", "shared_experts": "shared_expert_d_ff"}
@@ -35,19 +35,19 @@ def shape(tree: Component) -> dict[str, Value]:
     runs, an encoder's and then a decoder's; `aspect_ratio` is d_model for each of them, and `ffn_ratio` the hidden
     channels of a dense FFN for each of the width.
     """
-    stacks = [stack for stack in text_part(tree).stacks() if not sees(stack)]
-    by_role = layers_by_role(stacks)
+    layered = [stack for stack in stacks(text_part(tree)) if not sees(stack)]
+    by_role = layers_by_role(layered)
     found: dict[str, set[int]] = {name: set() for name in SIZES}
     ratios = set()
-    for stack in stacks:
+    for stack in layered:
         for sizes in dimensions(stack):
             for name, size in sizes.items():
                 found[name].add(size)
             if "d_ff" in sizes:
                 ratios.add(Fraction(sizes["d_ff"], sizes["d_model"]))
-    steps = sum(int(run.repeat) * run.passes for stack in stacks for run in stack.runs)
+    steps = sum(int(run.repeat) * run.passes for stack in layered for run in stack.runs)
     return {
-        "layers": sum(int(run.repeat) for stack in stacks for run in stack.runs) or None,
+        "layers": sum(int(run.repeat) for stack in layered for run in stack.runs) or None,
         **{f"{role}_layers": by_role.get(role) if len(by_role) > 1 else None for role in ("encoder", "decoder")},
         "sequential_steps": steps or None,
         "d_model": one_or_all(found["d_model"]),
@@ -57,10 +57,10 @@ def shape(tree: Component) -> dict[str, Value]:
     }
 
 
-def layers_by_role(stacks: list[Stack]) -> dict[str, int]:
+def layers_by_role(layered: list[Stack]) -> dict[str, int]:
     """The layers that encode, and those that decode; a model may have several stacks of a kind."""
     layers: dict[str, int] = {}
-    for stack in stacks:
+    for stack in layered:
         role = stack.role.split()[-1]
         layers[role] = layers.get(role, 0) + sum(int(run.repeat) for run in stack.runs)
     return layers

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from paramcalc.assumptions import Assumptions
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.base.value import Frozen, Pool
-from paramcalc.compute.flops import text_part
+from paramcalc.base.interning import Pool
+from paramcalc.base.value import Frozen
 from paramcalc.counting.count import Figures
 from paramcalc.model import Model
 from paramcalc.scaling import latency
@@ -21,7 +21,8 @@ from paramcalc.storage.formats.format import ALL
 from paramcalc.storage.formats.registry import format_named
 from paramcalc.storage.gguf import is_gguf
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Block, Run
+from paramcalc.tree.containers import Block, Run, stacks
+from paramcalc.tree.language import text_part
 
 if TYPE_CHECKING:
     from paramcalc.footprint.devices import Device
@@ -66,7 +67,7 @@ class Bench:
         self.pool = Pool()
         self.known: dict[Hashable, tuple[list[int] | None, Sequence[tuple[Hashable, Unit]]]] = {}
         self.base_sums = self.sums(base)
-        self.decodes = any(stack.causal for stack in text_part(base.tree).stacks())
+        self.decodes = any(stack.causal for stack in stacks(text_part(base.tree)))
 
     def warnings(self) -> list[str]:
         """What is to be said of the base, and of the format its weights are in."""
@@ -194,9 +195,9 @@ def element_bytes(model: Model, assumed: Assumptions) -> int | None:
 
 def one_of_each_layer(tree: Component) -> Component | None:
     """A model that stands for all depths of it; None where its layers are not in one stack that it holds itself."""
-    stacks = list(tree.stacks())
-    name = next((name for name, part in tree.parts().items() if part is stacks[0]), None) if len(stacks) == 1 else None
+    found = stacks(tree)
+    name = next((name for name, part in tree.parts().items() if part is found[0]), None) if len(found) == 1 else None
     if name is None or not isinstance(tree, Block):
         return None
-    runs = tuple(Run(1, layer) for _, layer, _ in stacks[0].kinds())
-    return tree.but(items={**tree.items, name: stacks[0].but(runs=runs, first=0)})
+    runs = tuple(Run(1, layer) for _, layer, _ in found[0].kinds())
+    return tree.but(items={**tree.items, name: found[0].but(runs=runs, first=0)})

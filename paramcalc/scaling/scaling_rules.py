@@ -38,8 +38,7 @@ from paramcalc.config.field_roles import (
     meant,
 )
 from paramcalc.config.fields import DEPTHS
-from paramcalc.config.schema import Stated
-from paramcalc.model import FieldValue
+from paramcalc.config.schema import FieldValue, Stated
 
 Follow = Literal["ratio", "kept"]
 Values = Mapping[str, FieldValue]

@@ -21,11 +21,11 @@ from paramcalc.scaling.evaluate import Bench, Question
 from paramcalc.scaling.latency import untimed
 from paramcalc.scaling.model_series import references
 from paramcalc.scaling.scaling_rules import ImpossibleError, Rules, deepened, field, reshaped, rules, widened
+from paramcalc.sources.document import Source
 
 if TYPE_CHECKING:
     from paramcalc.footprint.devices import Device
     from paramcalc.reports.scaling import ScaleReport
-    from paramcalc.sources import files as readers
 
 Grid = Mapping[str, Sequence[Any]]
 MOST_POINTS = 10**6
@@ -33,7 +33,7 @@ DEPTH, WIDTH = "depth", "width"
 
 
 def scale(
-    base: Model | readers.Source,
+    base: Model | Source,
     grid: Grid,
     *,
     rule: Mapping[str, str | int] | None = None,
@@ -57,7 +57,7 @@ def scale(
         return ScaleReport.model_validate(found)
 
 
-def as_model(base: Model | readers.Source) -> Model:
+def as_model(base: Model | Source) -> Model:
     """A loaded model, or whatever `load` takes."""
     from paramcalc.loading.load import load
 

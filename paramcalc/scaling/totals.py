@@ -11,12 +11,14 @@ from operator import add
 from typing import Any, NamedTuple
 
 from paramcalc.assumptions import Assumptions
-from paramcalc.compute.flops import always_read, operations, text_part
+from paramcalc.compute.flops import operations
 from paramcalc.compute.workload import setting
 from paramcalc.footprint import cache
 from paramcalc.model import Model
-from paramcalc.tree.component import Category, Component, claimed
-from paramcalc.tree.containers import Run, Stack
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, Run, Stack, stacks
+from paramcalc.tree.language import always_read, text_part
+from paramcalc.tree.weights import Category, claimed
 
 
 class Amounts(NamedTuple):
@@ -74,13 +76,13 @@ def _add_units(
     if isinstance(part, Stack):
         found += _layers(part, times, outer, speaks=speaks)
         return
-    if next(part.stacks(), None) is None:
+    if not stacks(part):
         found.append(Unit(part, times, outer, speaks))
         return
     inner = claimed(outer, part.category)
     for _, inside, copies, *_ in part.children():
         many, spoken = times * int(copies), speaks or inside is text
-        if type(inside).stacks is Component.stacks:  # it cannot hold any
+        if not isinstance(inside, Block | Stack):  # it cannot hold any
             found.append(Unit(inside, many, inner, spoken))
         else:
             _add_units(found, inside, many, inner, text=text, speaks=spoken)
@@ -158,5 +160,5 @@ class Adder:
             kept_per_token=kept["kv_cache"]["bytes_per_token"],
             kept=kept["kv_cache"]["bytes"],
             state=kept["state"]["bytes"],
-            depth=sum(run.passes for stack in part.stacks() for run in stack.runs),
+            depth=sum(run.passes for stack in stacks(part) for run in stack.runs),
         )

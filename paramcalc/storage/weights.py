@@ -19,7 +19,7 @@ from paramcalc.storage.gguf import Stored as InFile
 from paramcalc.storage.quantization.linear_conversion import as_converted
 from paramcalc.storage.quantization.placement import Placed, Rule, Scheme, place, scheme, unmatched
 from paramcalc.storage.quantization.published_scales import as_published
-from paramcalc.tree.component import CATEGORIES, Category, Weight
+from paramcalc.tree.weights import CATEGORIES, Category, Weight
 
 
 class Stored(NamedTuple):

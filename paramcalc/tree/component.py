@@ -8,101 +8,14 @@ recurrent mixers) live in `components/`; `Block` and `Stack` (`containers.py`) p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from math import prod
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from paramcalc.base.symbolic import Size
 from paramcalc.base.value import Frozen
 from paramcalc.tree.ops import Work
 from paramcalc.tree.state import Kept
 from paramcalc.tree.steps import SAME, Step, per_token
-
-if TYPE_CHECKING:
-    from paramcalc.tree.containers import Stack
-
-Category = Literal[
-    "embedding",
-    "attention",
-    "recurrent",
-    "ffn",
-    "experts",
-    "shared_experts",
-    "router",
-    "norm",
-    "head",
-    "vision",
-    "projector",
-    "other",
-]
-# A buffer is saved with the model but not trained; mtp weights are shipped with it but not built by its class; a copy
-# is shipped once more although the model has it.
-Role = Literal["parameter", "buffer", "mtp", "copy"]
-CATEGORIES: tuple[Category, ...] = get_args(Category)
-
-
-# What a tensor is to those who store it: formats touch matrices, leave norms and biases alone.
-Kind = Literal["matrix", "bias", "embedding", "norm", "conv", "param"]
-# Which of its sides tensor parallelism cuts: outputs, inputs, or rows of a vocabulary.
-Side = Literal["column", "row", "vocab"]
-
-
-# What is dealt out: query heads, which must divide evenly, key/value heads, which devices may hold copies of, and what
-# may leave the last device a smaller share.
-Unit = Literal["heads", "kv_heads", "channels", "vocabulary"]
-
-
-class Split(NamedTuple):
-    """How tensor parallelism divides a tensor: along which side, and into how many shares at most.
-
-    Beyond `units` (heads, key/value heads) devices hold copies. `fused` rows of the side are dealt out in `fused_units`
-    of their own (the few groups beside many heads in Mamba-2's projection). Megatron-LM (1909.08053), section 3.
-    """
-
-    side: Side
-    units: int
-    of: Unit = "channels"
-    fused: int = 0
-    fused_units: int = 1
-
-
-def by_vocabulary(rows: int) -> Split:
-    """An output matrix divided by the tokens it scores."""
-    return Split("vocab", rows, "vocabulary")
-
-
-def by_heads(side: Side, heads: int, *, fused: int = 0, groups: int = 1) -> Split:
-    """Divided into whole heads; `fused` rows in the same matrix into whole groups."""
-    return Split(side, heads, "heads", fused, groups)
-
-
-class Weight(NamedTuple):
-    """One tensor: where it is, its shape, how many copies exist and how many of them one token uses."""
-
-    name: str  # path in the tree: layers.attn.q_proj.weight
-    shape: tuple[int, ...]
-    category: Category = "other"
-    copies: int = 1
-    active: int = 1  # copies that one token uses; equal to `copies` for everything but routed experts
-    role: Role = "parameter"
-    kind: Kind = "param"
-    experts: int = 1  # how many of the copies are experts side by side in one layer
-    split: Split | None = None  # None: every device of a tensor-parallel group holds all of it
-    dtype: str | None = None  # where checkpoints keep it in this one whatever the rest is in
-    layers: tuple[range, ...] = ()  # numbers of the layers that have one, where it is a layer's
-
-    @property
-    def elements(self) -> int:
-        """Scalars in one copy."""
-        return prod(map(int, self.shape))
-
-
-class Tally(NamedTuple):
-    """Elements of all tensors of one category and role, and those that one token uses."""
-
-    category: Category
-    role: Role
-    total: int
-    active: int
+from paramcalc.tree.weights import Category, Role, Tally, Tie, Weight, claimed
 
 
 class Part(NamedTuple):
@@ -113,14 +26,6 @@ class Part(NamedTuple):
     copies: int = 1
     active: int = 1
     experts: int = 1
-
-
-class Tie(NamedTuple):
-    """A matrix that is another one: counted once, at its owner."""
-
-    name: str
-    owner: str
-    category: Category = "other"
 
 
 class Component(Frozen):
@@ -271,21 +176,6 @@ class Component(Frozen):
         yield from (Step(work, shape) for work in own)
         for name, component, *_ in parts[last:]:
             yield from within(name, component.steps())
-
-    def stacks(self) -> Iterator[Stack]:
-        """The stacks of layers below this component, in order; only containers hold some."""
-        return iter(())
-
-
-def claimed(outer: Category | None, inner: Category | None) -> Category | None:
-    """The category of something `inner` within something `outer`: the outer one claims it.
-
-    A projection inside attention is attention, an MLP inside the experts is experts. Norms stay norms wherever
-    they are, except in a vision tower or a projector, which are counted as wholes.
-    """
-    if inner == "norm" and outer not in ("vision", "projector"):
-        return inner
-    return outer or inner
 
 
 def present(parts: Mapping[str, Component | None]) -> dict[str, Component]:

@@ -6,14 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, combinations, groupby, starmap
-from operator import eq, methodcaller
+from operator import eq
 from typing import Literal, NamedTuple
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Category, Component, Part, Tally, Tie, Weight, claimed, present
+from paramcalc.tree.component import Component, Part, present
 from paramcalc.tree.leaves import Embedding, Linear
 from paramcalc.tree.ops import Per, Work
 from paramcalc.tree.state import Kept
+from paramcalc.tree.weights import Category, Tally, Tie, Weight, claimed
 
 Adds = Literal["each", "normed", "together"]
 
@@ -33,9 +34,6 @@ class Block(Component):
     def parts(self) -> Mapping[str, Component]:
         return self.items
 
-    def stacks(self) -> Iterator[Stack]:
-        return iter(self.remembered("stacks", lambda: chain.from_iterable(map(_stacks, self.items.values()))))
-
     works = Component.by_its_parts
 
     def _work(self) -> Iterator[Work]:
@@ -44,9 +42,6 @@ class Block(Component):
 
     def label(self) -> str:
         return " + ".join(text for text in (part.label() for part in self.items.values()) if text)
-
-
-_stacks = methodcaller("stacks")
 
 
 class Mtp(Block):
@@ -193,8 +188,14 @@ class Stack(Component):
             for w in layer.work(f"{prefix}{', '.join(names)}.", category):
                 yield w._replace(copies=w.copies * times[id(layer)], per=roles.get(w.per, w.per))
 
-    def stacks(self) -> Iterator[Stack]:
-        yield self
+
+def stacks(component: Component) -> tuple[Stack, ...]:
+    """The stacks of layers in a component, in order; within a stack nothing is looked for."""
+    if isinstance(component, Stack):
+        return (component,)
+    if not isinstance(component, Block):
+        return ()
+    return component.remembered("stacks", lambda: chain.from_iterable(map(stacks, component.items.values())))
 
 
 # What the tokens of a stack are where they are not the model's own new ones.
@@ -282,3 +283,13 @@ def joined(runs: Iterable[Run]) -> tuple[Run, ...]:
         elif run.repeat:
             found.append(run if layer is run.layer else run._replace(layer=layer))
     return tuple(found)
+
+
+def main(stacks: Sequence[Stack]) -> Stack:
+    """The stack that a pipeline divides: what generates, and of several the deepest."""
+    return max(stacks, key=lambda stack: (stack.causal, depth(stack)))
+
+
+def depth(stack: Stack) -> int:
+    """Layers of a stack."""
+    return sum(int(run.repeat) for run in stack.runs)

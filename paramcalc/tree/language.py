@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paramcalc.compute.flops import text_part
-from paramcalc.tree.component import Category, Component
-from paramcalc.tree.containers import ROLES, Stack
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import ROLES, Block, Stack, stacks
+from paramcalc.tree.weights import Category, Tie
 
 TOWERS: tuple[Category, ...] = ("vision", "projector")
 
@@ -18,7 +18,7 @@ def sees(stack: Stack) -> bool:
 
 def sizes_of_layers(tree: Component) -> Iterator[int]:
     """The sizes of all layers of the language model, as they are in its components: with their formulas."""
-    for stack in text_part(tree).stacks():
+    for stack in stacks(text_part(tree)):
         if not sees(stack):
             yield from sizes_below(stack)
 
@@ -28,3 +28,27 @@ def sizes_below(component: Component) -> Iterator[int]:
     yield from component.dimensions().values()
     for part in component.distinct():
         yield from sizes_below(part.component)
+
+
+def text_part(tree: Component) -> Component:
+    """The language model of a model that sees or hears, else all of it: towers run for images, not for tokens."""
+    for part in tree.parts().values():
+        if isinstance(part, LanguageModel):
+            return part
+    return tree
+
+
+def always_read(part: Component) -> Iterator[int]:
+    """How many entries of an encoder's output are attended to, where they are always as many (Whisper)."""
+    if entries := getattr(part, "source_tokens", None):
+        yield int(entries)
+    for child in part.distinct():
+        yield from always_read(child.component)
+
+
+class LanguageModel(Block):
+    """A language model within a larger model: the owners of its ties are named from its own root."""
+
+    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
+        for tie in super().all_ties(prefix, outer):
+            yield tie._replace(owner=prefix + tie.owner)

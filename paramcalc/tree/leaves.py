@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from math import prod
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Category, Component, Role, Split, Tie, Weight, by_vocabulary
+from paramcalc.tree.component import Component
 from paramcalc.tree.ops import Per, Term, Work
 from paramcalc.tree.steps import NOTHING, SAME, Step, per_token
+from paramcalc.tree.weights import Category, Role, Split, Tie, Weight, by_vocabulary
 
 
 class Linear(Component):

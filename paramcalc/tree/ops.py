@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from paramcalc.base.symbolic import Size
-
-if TYPE_CHECKING:
-    from paramcalc.tree.component import Category
+from paramcalc.tree.weights import Category
 
 # What a term is: activations by a weight, activations by activations, a convolution, or a recurrence over states.
 Term = Literal["matmul", "attention", "convolution", "recurrence"]

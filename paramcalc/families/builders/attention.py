@@ -9,8 +9,9 @@ from paramcalc.components import Attention
 from paramcalc.config.once import once
 from paramcalc.config.view import Config
 from paramcalc.families.builders.layer_types import FULL, SLIDING
-from paramcalc.tree.component import Component, by_heads
+from paramcalc.tree.component import Component
 from paramcalc.tree.leaves import Linear, Norm
+from paramcalc.tree.weights import by_heads
 
 
 def head_dim(c: Config) -> int:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import repeat
 from typing import Any
 
-from paramcalc.base.value import combined
+from paramcalc.base.interning import combined
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import decoder_head
 from paramcalc.tree.component import Component

@@ -15,10 +15,11 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import sized
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import classifier, lm_head, unknown_head
-from paramcalc.tree.component import Category, Component
+from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Layers, Run, block, stack
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param, Product
 from paramcalc.tree.ops import Per
+from paramcalc.tree.weights import Category
 
 
 class Form(NamedTuple):

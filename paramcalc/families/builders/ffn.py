@@ -5,9 +5,10 @@ from __future__ import annotations
 from paramcalc.components import Mlp, Moe
 from paramcalc.config.once import once
 from paramcalc.config.view import Config
-from paramcalc.tree.component import Category, Component
+from paramcalc.tree.component import Component
 from paramcalc.tree.containers import block
 from paramcalc.tree.leaves import Param
+from paramcalc.tree.weights import Category
 
 
 @once

@@ -10,10 +10,11 @@ from collections.abc import Collection, Mapping
 from paramcalc.base.symbolic import named
 from paramcalc.config.once import once
 from paramcalc.config.view import Config
-from paramcalc.tree.component import Component, by_vocabulary
+from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Linear, Norm, Param
 from paramcalc.tree.ops import Per
+from paramcalc.tree.weights import by_vocabulary
 
 # -- decoders ----------------------------------------------------------------------------------------------------
 

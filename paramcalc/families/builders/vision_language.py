@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paramcalc.components.vision import LanguageModel
 from paramcalc.config.schema import Reading
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import unknown_head
 from paramcalc.families.builders.towers import only
 from paramcalc.families.registry import get, split_class
 from paramcalc.families.vision import vision
-from paramcalc.tree.component import Component, by_vocabulary
+from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Stack, block
+from paramcalc.tree.language import LanguageModel
 from paramcalc.tree.leaves import Linear
+from paramcalc.tree.weights import by_vocabulary
 
 Projector = Callable[[Config, int], Component | None]  # from a tower's view and the language model's width
 

@@ -9,9 +9,10 @@ from paramcalc.base.symbolic import Dim, named
 from paramcalc.components import Attention, Mlp, Moe
 from paramcalc.families.builders.attention import sized
 from paramcalc.families.native.config import BiasFields, LayerFields, MoeFields, TransformerConfig
-from paramcalc.tree.component import Component, by_vocabulary
+from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm
+from paramcalc.tree.weights import by_vocabulary
 
 
 def biases(t: TransformerConfig) -> BiasFields:

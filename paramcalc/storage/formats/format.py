@@ -8,7 +8,7 @@ from math import prod
 from typing import Literal, NamedTuple, get_args
 
 from paramcalc.base.dtypes import Dtype
-from paramcalc.tree.component import CATEGORIES, Category, Kind, Weight
+from paramcalc.tree.weights import CATEGORIES, Category, Kind, Weight
 
 # What there is one of: a tensor, an output (row), an input (column), `size` inputs of one row, a square of `size` by
 # `size`, or `size` values however they lie.

@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.model import Model
-from paramcalc.parallel.pipeline import depth, main
 from paramcalc.storage.gguf.architectures import ARCHITECTURES, LLAMA, Architecture
 from paramcalc.storage.gguf.names import AS_CONVERTED, F32_CONVERTED
 from paramcalc.storage.gguf.tensors import OUTSIDE, Contents, Tensor, contents, outside, text_part
 from paramcalc.storage.gguf.type_rules import File, Place, Role, chosen
 from paramcalc.storage.gguf.types import FLOATS, LONGEST_BLOCK, TYPES, ftype
 from paramcalc.storage.gguf.warnings import AS_EXPERTS_ARE, doubts, mxfp4_experts, needs_imatrix, notes
-from paramcalc.tree.component import CATEGORIES, Category, Component
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import depth, main, stacks
+from paramcalc.tree.weights import CATEGORIES, Category
 
 ALIGNMENT = 32  # GGUF_DEFAULT_ALIGNMENT: each tensor starts at a multiple
 
@@ -87,11 +88,11 @@ def stage_of(whole: Model, stage: Model, name: str) -> tuple[Stored, ...]:
 
 def _numbers(whole: Component, stage: Component) -> set[int]:
     """Numbers of the stage's layers among those of the whole: of stacks that are not cut, and of its part of one."""
-    stacks, own, numbers, start = list(whole.stacks()), list(stage.stacks()), set[int](), 0
-    uncut = [stack for stack in own if any(stack is one for one in stacks)]
+    everything, own, numbers, start = stacks(whole), stacks(stage), set[int](), 0
+    uncut = [stack for stack in own if any(stack is one for one in everything)]
     cuts = [stack for stack in own if not any(stack is one for one in uncut)]
-    divided = main(stacks)
-    for stack in stacks:
+    divided = main(everything)
+    for stack in everything:
         same = [one for one in uncut if one is stack]
         for one in same or (cuts if stack is divided else []):
             numbers |= {*range(start + int(one.first), start + int(one.first) + depth(one))}

@@ -12,9 +12,10 @@ from paramcalc.storage.gguf.architectures import Architecture
 from paramcalc.storage.gguf.names import AS_CONVERTED, KEPT, MTP_NAMES, NAMES, role
 from paramcalc.storage.gguf.rope import scaled
 from paramcalc.storage.gguf.type_rules import Role
-from paramcalc.tree.component import Category, Component, Weight
-from paramcalc.tree.containers import Mtp, Stack
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Mtp, Stack, stacks
 from paramcalc.tree.leaves import Embedding, Linear
+from paramcalc.tree.weights import Category, Weight
 
 C = TypeVar("C", bound=Component)
 OUTSIDE = -1
@@ -101,7 +102,7 @@ def text_part(tree: Component) -> tuple[Component, list[str]]:
 
 def layers_of(tree: Component) -> Iterator[Component]:
     """Each layer in order."""
-    for stack in tree.stacks():
+    for stack in stacks(tree):
         for run in stack.runs:
             yield from [run.layer] * int(run.repeat)
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from paramcalc.tree.component import Weight
+from paramcalc.tree.weights import Weight
 
 NUMBER = "{}"  # stands for the number of a layer or of an expert
 # Words of the modules around a language model, which say nothing about which tensor is meant.

@@ -18,7 +18,7 @@ from paramcalc.storage.quantization.module_names import (
     pattern,
     regex_matches,
 )
-from paramcalc.tree.component import Category, Weight
+from paramcalc.tree.weights import Category, Weight
 
 
 class Rule(NamedTuple):

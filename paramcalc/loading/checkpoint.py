@@ -1,0 +1,53 @@
+"""What a config says about its checkpoint: the dtype and how it is quantised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from paramcalc.base.dtypes import DEFAULT, QUANTISED_REST, dtype
+from paramcalc.base.errors import ConfigError, ParamcalcError
+from paramcalc.sources.document import SIDECARS
+
+DEEPEST_SECTION = 2  # thinker_config.text_config
+
+
+def known_dtype(stated: str, origin: str) -> str:
+    """The name of a dtype, checked. Raises ConfigError with the file it came from."""
+    try:
+        return dtype(stated).name
+    except ParamcalcError as error:
+        raise ConfigError(f"{error.message} in {origin}", error.hint) from error
+
+
+def checkpoint_dtype(fields: Mapping[str, Any], family: str, origin: str, *, quantised: bool) -> tuple[str, list[str]]:
+    """The dtype of the checkpoint, and a note where the config does not state one."""
+    default = QUANTISED_REST if quantised else DEFAULT
+    places = [fields, *(fields[key] for key in ("text_config", "llm_config") if isinstance(fields.get(key), Mapping))]
+    for place in places:
+        for key in ("dtype", "torch_dtype"):
+            stated = place.get(key)
+            if isinstance(stated, str) and stated != "auto":
+                return known_dtype(stated, origin), []
+            if stated is not None and not isinstance(stated, str):
+                return default, [f"{family}: {key} is not the name of a dtype; {default} is assumed for the bytes"]
+    return default, [f"{family}: the config names no dtype; {default} is assumed for the bytes"]
+
+
+QUANTISED = ("quantization_config", "compression_config", "quantization", *SIDECARS)
+
+
+BESIDE = ("expert_dtype",)
+"""Keys of a quantization config that DeepSeek-V4's files have beside it (DeepseekV4Config moves them there)."""
+
+
+def quantization_config(fields: Mapping[str, Any], depth: int = 0) -> tuple[Mapping[str, Any] | None, bool]:
+    """What the files say about how the checkpoint is quantised, and whether a section says it, of itself."""
+    for key in QUANTISED:
+        stated = fields.get(key)
+        if isinstance(stated, Mapping) and stated:
+            beside = {name: fields[name] for name in BESIDE if name in fields}
+            return {**beside, **stated}, depth > 0
+    sections = [value for value in fields.values() if isinstance(value, Mapping)] if depth < DEEPEST_SECTION else []
+    found = (quantization_config(section, depth + 1) for section in sections)
+    return next((one for one in found if one[0] is not None), (None, False))
