@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import paramcalc
-from paramcalc.base.interning import Pool, combined
+from paramcalc.base.interning import Pool
 from paramcalc.components import Attention, LatentAttention, Mamba, Mamba2, Mlp, Moe
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack, stacks
@@ -228,24 +228,3 @@ def test_equal_components_of_a_pool_are_one_object() -> None:
     assert pool.within(lambda: stack("decoder", Run(3, first))).runs[0].layer is first
     with pytest.raises(TypeError, match="missing fields: width"):
         pool.within(Norm)
-
-
-def test_a_layer_of_the_same_parts_is_put_together_once() -> None:
-    made: list[int] = []
-
-    def pair(first: Norm, second: Norm) -> Block:
-        return block(first=first, second=second)
-
-    def counted(first: Norm, second: Norm) -> Block:
-        made.append(1)  # so it has more than its arguments, and is called each time
-        return pair(first, second)
-
-    pool = Pool()
-    norms = [pool.within(Norm, width=width) for width in (4, 5)]
-    assert pool.within(lambda: combined(pair, *norms)) is pool.within(lambda: combined(pair, *norms))
-    assert pool.within(lambda: combined(pair, *reversed(norms))) is not pool.within(lambda: combined(pair, *norms))
-    assert combined(pair, *norms) == pool.within(lambda: combined(counted, *norms))
-    pool.within(lambda: combined(counted, *norms))
-    assert len(made) == 2
-    elsewhere = Norm(width=4)
-    assert pool.within(lambda: combined(pair, elsewhere, norms[1])).items["first"] is elsewhere

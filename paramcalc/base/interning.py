@@ -43,17 +43,6 @@ class Pool:
         parts = tuple(map(self.numbers.get, map(id, value.values())))
         return (*value, *parts) if all(parts) else value
 
-    def combined(self, make: Callable[..., T], parts: tuple[Any, ...]) -> T:
-        """What a function of the module makes of objects in here, made once."""
-        key = (make, *map(self.numbers.get, map(id, parts)))
-        if None in key or getattr(make, "__closure__", ()) is not None:  # what it makes may depend on more
-            return make(*parts)
-        found = self.objects.get(key)
-        if found is None:
-            found = self.objects[key] = make(*parts)
-        made: T = found
-        return made
-
     def within(self, make: Callable[..., T], *args: Any, **options: Any) -> T:
         """What `make` makes, of objects in here."""
         token = _pool.set(self)
@@ -66,28 +55,18 @@ class Pool:
 _pool: ContextVar[Pool | None] = ContextVar("pool", default=None)
 
 
-def combined(make: Callable[..., T], *parts: Any) -> T:
-    """What `make` makes of components; of the pool, where there is one, if it made the same of the same before."""
-    pool = _pool.get()
-    return make(*parts) if pool is None else pool.combined(make, parts)
-
-
 class Pooling(type):
     """How frozen objects are made: taken from the pool where there is one and it has an equal one."""
 
-    nested: tuple[str, ...]  # fields that may hold more than a plain value
+    mappings: bool  # whether a field is a dict of parts
 
     def __call__(cls, **values: Any) -> Any:
         pool = _pool.get()
         if pool is None:
             return super().__call__(**values)
-        known = values
-        if cls.nested:
-            known = values.copy()
-            for name in cls.nested:
-                if (value := known.get(name)) is not None:
-                    known[name] = pool.key(value)
-        key = (cls, *known, *known.values())
+        given = values.values()
+        stand_ins = map(pool.key, given) if cls.mappings else map(pool.numbers.get, map(id, given), given)
+        key = (cls, *values, *stand_ins)
         try:
             found = pool.objects.get(key)
         except TypeError:  # it holds an object from elsewhere, which has no hash: so is it

@@ -19,7 +19,6 @@ else:
 
 
 REQUIRED: Any = object()
-PLAIN = ("Size", "int", "bool", "str", "Category", "Split")  # names of types whose values can be hashed
 REMEMBERED = "_remembered"  # what an object may hold beside its fields
 
 
@@ -33,14 +32,14 @@ class Frozen(metaclass=Pooling):
 
     fields: ClassVar[Mapping[str, Any]] = {}  # name: default, or REQUIRED
     required: ClassVar[Set[str]] = frozenset()
-    nested: ClassVar[tuple[str, ...]] = ()
+    mappings: ClassVar[bool] = False  # whether a field is a dict
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("__annotations__", {})  # noqa: RUF063  (only the names are wanted, not the types)
         cls.fields = {**cls.fields, **{name: cls.__dict__.get(name, REQUIRED) for name in own}}
         cls.required = frozenset(name for name, default in cls.fields.items() if default is REQUIRED)
-        cls.nested = (*cls.nested, *(name for name, kind in own.items() if kind.removesuffix(" | None") not in PLAIN))
+        cls.mappings = cls.mappings or any(kind.startswith("dict[") for kind in own.values())
 
     def __init__(self, **values: Any) -> None:
         given = {**self.fields, **values}

@@ -14,7 +14,6 @@ from paramcalc.base.errors import ConfigError
 from paramcalc.base.messages import beyond, shown
 from paramcalc.base.symbolic import Dim, named
 from paramcalc.config.fields import DEEPEST, LARGEST_SIZE, MAY_BE_ZERO, SYMBOLS
-from paramcalc.config.once import ELSEWHERE, Shelf
 from paramcalc.config.schema import Fields, Reading, Stated, differing
 
 
@@ -47,8 +46,6 @@ class Config:
         self._fields_of: dict[str, list[str]] = {}  # fields that a key may stand for
         self._stated: dict[str, tuple[str, tuple[str, ...]]] = {}  # the key that states a field, and its other keys
         self._sizes: dict[tuple[str, int], Any] = {}  # whole numbers that were checked, with their symbols
-        self.shelf: Shelf | None = None  # what helpers made of such views; of those that a sweep makes alone
-        self._asked: set[str] | None = None  # keys that were looked at, where that is watched
         self.family = family
         self._root = root
         self.text_only = text_only  # of the whole file: only its language model is asked for
@@ -61,36 +58,21 @@ class Config:
     @property
     def root(self) -> Config:
         """The view of the whole file: labels and ties are stated there."""
-        if self._root and self._asked is not None:
-            self._asked.add(ELSEWHERE)
         return self._root or self
 
     def of(self, fields: Fields, changed: Iterable[str], *, root: Config | None = None) -> Config:
-        """The same view of other fields, of which these keys may have changed; what others say is not checked again.
+        """The same view of other fields; only these keys may have changed, the others are not checked again.
 
         It tells nothing of what the file leaves unread, and its doubts and notes are only of what it checks itself.
         """
-        if self.shelf is None:
-            self.shelf = Shelf()
         other: Config = object.__new__(Config)
         own = other.__dict__
         own.update(self.__dict__)
         own.update(fields=fields, doubts=[], notes=[], _root=root, _sections={}, _like=self._sections or self._like)
-        changed = list(changed)
         for name in other._forget(changed):
             if (size := other._size(name)) is not None:
                 own[name] = size  # which spares the search for it in the class
-        self.shelf.vary(changed)
         return other
-
-    def watched(self, keys: Iterable[str]) -> tuple[Config, set[str]]:
-        """The same view, and which of these keys will have been looked at through it (and others)."""
-        other: Config = object.__new__(Config)
-        asked = set[str]()
-        other.__dict__.update(self.__dict__)
-        other.__dict__.update(shelf=None, _asked=asked, _stated={})
-        other._forget(keys)
-        return other, asked
 
     def _forget(self, keys: Iterable[str]) -> list[str]:
         """Look these keys up again; the names that had been."""
@@ -158,9 +140,11 @@ class Config:
             found = self._spellings[name] = (own, *(alias for alias, target in names.items() if target == own))
             for key in found:
                 self._fields_of.setdefault(key, []).append(name)
-        if self._asked is not None:
-            self._asked.update(found)
         return found
+
+    def declares(self, name: str) -> bool:
+        """Whether the family has such a field at all, stated or not."""
+        return name in self._reading.fixed or name in self._reading.defaults
 
     def says(self, name: str) -> bool:
         """Whether the file mentions the field at all, be it with null."""
@@ -203,8 +187,6 @@ class Config:
     ) -> Config:
         """A view of a nested mapping, read as declared, or as `reading` says; what it leaves unread is reported."""
         value = self.raw(name)
-        if self._asked is not None:
-            self._asked.add(ELSEWHERE)
         if value is not None and not isinstance(value, Mapping):
             raise self.error(name, f"must be a mapping, not {shown(value)}")
         how, like = self.declared(name) if reading is None else reading, self._like.get(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from paramcalc.base.interning import combined
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa
 from paramcalc.families.builders.decoder import decoder, pre_norm, rms
@@ -42,5 +41,5 @@ def deepseek_v3(c: Config) -> Block:
     The checkpoint ships a module that predicts one more token; the reference class does not build it.
     """
     attn, ffn = latent_attention(c), {DENSE: glu(c), SPARSE: experts(c)}
-    mtp = mtp_modules(c, combined(pre_norm, rms(c), attn, ffn[SPARSE]))
+    mtp = mtp_modules(c, pre_norm(rms(c), attn, ffn[SPARSE]))
     return decoder(c, attn, ffn, ffn_words=dense_then_sparse(c), mtp=mtp)

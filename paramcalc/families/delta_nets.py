@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from paramcalc.base.symbolic import named
 from paramcalc.components import GatedDeltaNet
-from paramcalc.config.once import once
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import head_dim, head_gate, normed, normed_at_once
 from paramcalc.families.builders.decoder import causal_lm, decoder, norms_after, pre_norm, rms
@@ -26,7 +25,6 @@ def qwen_mixers(c: Config) -> tuple[dict[str, Component], list[str]]:
     return {FULL: attn, LINEAR: delta_net(c)}, mixers(c, default)
 
 
-@once
 def gated_experts(c: Config) -> Component:
     """Routed experts beside a shared one with a gate."""
     shared = c.shared_expert_intermediate_size

@@ -7,7 +7,6 @@ from typing import Any
 
 from paramcalc.components import Attention, Mlp, Moe
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config.once import once
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import head_dim, sized
 from paramcalc.families.builders.decoder import rms
@@ -169,7 +168,6 @@ def model(c: Config, stack_of: Callable[[str, int], Stack]) -> Block:
     return block(shared=table, encoder=encoder, decoder=decoder, **decoder_head(c))
 
 
-@once
 def decoder_head(c: Config) -> dict[str, Component]:
     """The head of the classes that have a decoder."""
     match c.head:
@@ -200,7 +198,6 @@ def first_and_rest(first: Component, rest: Component, depth: int, role: str) -> 
     return stack(role, Pattern((Run(1, first), Run(depth - 1, rest)), (0, 1)))
 
 
-@once
 def layer(
     c: Config,
     role: str,

@@ -154,7 +154,6 @@ def points(bench: Bench, grid: Grid, follow: Rules) -> Iterator[Figures]:
 
     for values in product(*grid.values()):
         at = dict(zip(grid, values, strict=True))
-        # The depth first: what is made for one width is made again when more fields turn out to differ (`Shelf.vary`).
         deep = deeper(at[DEPTH]) if DEPTH in at else {}
         found = wider(at[WIDTH]) if WIDTH in at else {}, deep, at.get(DEPTH)
         problem = next((one for one in found[:2] if isinstance(one, ImpossibleError)), None)

@@ -16,7 +16,7 @@ from paramcalc.compute.workload import setting
 from paramcalc.footprint import cache
 from paramcalc.model import Model
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Block, Run, Stack, stacks
+from paramcalc.tree.containers import Run, Stack, stacks
 from paramcalc.tree.language import always_read, text_part
 from paramcalc.tree.weights import Category, claimed
 
@@ -73,19 +73,14 @@ def units(tree: Component) -> list[Unit]:
 def _add_units(
     found: list[Unit], part: Component, times: int, outer: Category | None, *, text: Component, speaks: bool
 ) -> None:
-    if isinstance(part, Stack):
+    if type(part) is Stack:
         found += _layers(part, times, outer, speaks=speaks)
-        return
-    if not stacks(part):
+    elif not stacks(part):
         found.append(Unit(part, times, outer, speaks))
-        return
-    inner = claimed(outer, part.category)
-    for _, inside, copies, *_ in part.children():
-        many, spoken = times * int(copies), speaks or inside is text
-        if not isinstance(inside, Block | Stack):  # it cannot hold any
-            found.append(Unit(inside, many, inner, spoken))
-        else:
-            _add_units(found, inside, many, inner, text=text, speaks=spoken)
+    else:
+        inner = claimed(outer, part.category)
+        for _, inside, copies, *_ in part.children():
+            _add_units(found, inside, times * int(copies), inner, text=text, speaks=speaks or inside is text)
 
 
 def _layers(stack: Stack, times: int, outer: Category | None, *, speaks: bool) -> Iterator[Unit]:

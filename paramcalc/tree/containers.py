@@ -191,11 +191,9 @@ class Stack(Component):
 
 def stacks(component: Component) -> tuple[Stack, ...]:
     """The stacks of layers in a component, in order; within a stack nothing is looked for."""
-    if isinstance(component, Stack):
-        return (component,)
-    if not isinstance(component, Block):
-        return ()
-    return component.remembered("stacks", lambda: chain.from_iterable(map(stacks, component.items.values())))
+    if isinstance(component, Block):
+        return component.remembered("stacks", lambda: chain.from_iterable(map(stacks, component.items.values())))
+    return (component,) if isinstance(component, Stack) else ()
 
 
 # What the tokens of a stack are where they are not the model's own new ones.

@@ -6,7 +6,6 @@ from typing import Any
 
 from paramcalc.base.symbolic import named
 from paramcalc.components import Attention
-from paramcalc.config.once import once
 from paramcalc.config.view import Config
 from paramcalc.families.builders.layer_types import FULL, SLIDING
 from paramcalc.tree.component import Component
@@ -22,7 +21,7 @@ def head_dim(c: Config) -> int:
 def equal_heads(c: Config) -> int:
     """Channels per head where the family always cuts the width into equal heads: d / h, perhaps rounded down."""
     d, h = c.hidden_size, c.num_attention_heads
-    if d % h and h < d and getattr(c, "uneven_heads", "") == "floor":
+    if d % h and h < d and uneven(c) == "floor":
         return named("d_h", d // h, origin="d / h, rounded down")
     if d % h:
         raise c.error(
@@ -33,13 +32,18 @@ def equal_heads(c: Config) -> int:
     return named("d_h", d // h, origin="d / h")
 
 
+def uneven(c: Config) -> str:
+    """What the class does with heads that do not divide the width: "floor", "whole", or an error ("")."""
+    return c.uneven_heads if c.declares("uneven_heads") else ""
+
+
 def cut(c: Config, width: int | None = None) -> tuple[int, int]:
     """Heads and channels of each: d / h, which must divide, unless the projections keep the width whatever the heads.
 
     Then the class builds what it cannot run, and one head stands for the shapes.
     """
     d, h = c.hidden_size if width is None else width, c.num_attention_heads
-    if getattr(c, "uneven_heads", "") != "whole":
+    if uneven(c) != "whole":
         return h, equal_heads(c)
     if d % h == 0:
         return h, named("d_h", d // h, origin="d / h")
@@ -87,34 +91,29 @@ def sized(
     return Attention(width=width, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim, **fields | others)
 
 
-@once
 def gqa(c: Config, *, d_h: int | None = None, **options: Any) -> Attention:
     """Grouped-query attention from hidden_size, num_attention_heads, num_key_value_heads and head_dim; see sized."""
     kv = kv_heads(c)
     return sized(c.hidden_size, c.num_attention_heads, d_h or head_dim(c), kv_heads=kv, **options)
 
 
-@once
 def normed(c: Config, **options: Any) -> Attention:
     """Grouped-query attention with an RMS norm on each query and key head."""
     return gqa(c, qk_norm=Norm(width=head_dim(c)), **options)
 
 
-@once
 def normed_at_once(c: Config, **options: Any) -> Attention:
     """Grouped-query attention with an RMS norm over all query heads at once, and over all key heads (OLMo 2)."""
     q_norm, k_norm = (Norm(width=heads * head_dim(c)) for heads in (c.num_attention_heads, kv_heads(c)))
     return gqa(c, q_norm=q_norm, k_norm=k_norm, **options)
 
 
-@once
 def normed_apart(c: Config, **options: Any) -> Attention:
     """Grouped-query attention with a norm of its own for each query and key head (Cohere, StableLM)."""
     q_norm, k_norm = (Norm(width=head_dim(c), count=heads) for heads in (c.num_attention_heads, kv_heads(c)))
     return gqa(c, q_norm=q_norm, k_norm=k_norm, **options)
 
 
-@once
 def mha(c: Config, *, bias: bool = True, kv: int | None = None, **options: Any) -> Attention:
     """Attention with biases whose heads cut the width into equal parts (GPT-2 and its kin); see sized."""
     heads, channels = cut(c)

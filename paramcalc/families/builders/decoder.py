@@ -10,7 +10,6 @@ from functools import lru_cache
 from itertools import repeat
 from typing import Any
 
-from paramcalc.base.interning import combined
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import decoder_head
 from paramcalc.tree.component import Component
@@ -94,10 +93,10 @@ def decoder(
     """
     norm = norm or rms(c)
     if words is None and ffn_words is None:
-        return causal_lm(c, Run(c.num_hidden_layers, combined(layer, norm, attn, ffn)), norm=norm, **around)
+        return causal_lm(c, Run(c.num_hidden_layers, layer(norm, attn, ffn)), norm=norm, **around)
     kinds, order = pairs(tuple(words or ()), tuple(ffn_words or ()))
     mixers, ffns = ({"": part} if isinstance(part, Component) else part for part in (attn, ffn))
-    layers = [combined(layer, norm, mixers[word], ffns[ffn_word]) for word, ffn_word in kinds]
+    layers = [layer(norm, mixers[word], ffns[ffn_word]) for word, ffn_word in kinds]
     return causal_lm(c, Pattern(layers, order), norm=norm, **around)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paramcalc.config.once import once
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import mha
 from paramcalc.families.builders.decoder import layer_norm
@@ -33,7 +32,6 @@ def projected(c: Config, width: int, *, bias: bool = True) -> dict[str, Componen
     return {"embed_proj": Linear(d_in=width, d_out=c.hidden_size, bias=bias, category="embedding")}
 
 
-@once
 def encoder_layer(
     c: Config, *, attn: Component | None = None, ffn: Component | None = None, norm_first: bool = False
 ) -> Block:
@@ -61,5 +59,5 @@ def encoder(
     """Embeddings, layers (one for all, or a list), whatever comes `after` them, and heads."""
     equal = Run(c.num_hidden_layers, layers) if isinstance(layers, Component) else layers
     # A class that can be made a decoder declares the field; those with other heads than these see all at once.
-    causal = getattr(c, "is_decoder", False) and c.head in ("lm", "none")
+    causal = c.declares("is_decoder") and c.is_decoder and c.head in ("lm", "none")
     return block(**before, layers=stack("encoder", equal, causal=causal), **after, **heads)

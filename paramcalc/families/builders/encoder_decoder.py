@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from paramcalc.base.symbolic import named
 from paramcalc.components import Attention
-from paramcalc.config.once import once
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import sized
 from paramcalc.families.builders.ffn import mlp
@@ -54,12 +53,12 @@ def norm_of(c: Config, form: Form) -> Norm:
 def attention(c: Config, role: str, form: Form, **options: Any) -> Attention:
     """Multi-head attention whose heads cut the width into equal parts."""
     d, heads = c.hidden_size, of_side(c, role, "attention_heads")
-    c.require(d % heads == 0, f"{c.key('hidden_size')} ({d}) is not divisible by the {role}'s heads ({heads})")
+    if d % heads:
+        c.require(False, f"{c.key('hidden_size')} ({d}) is not divisible by the {role}'s heads ({heads})")
     d_h = named("d_h", d // heads, origin="d / h")
     return sized(d, heads, d_h, bias=form.bias, k_bias=form.bias and form.key_bias, **options)
 
 
-@once
 def layer(
     c: Config,
     role: str,
@@ -74,10 +73,10 @@ def layer(
     if role.endswith("decoder") and form.cross:
         steps["cross_attn"] = attention(c, role, form, source="cross", kv_width=kv_width)
     steps["ffn"] = mlp(c, of_side(c, role, "ffn_dim"), bias=form.ffn_bias) if ffn is None else ffn
-    parts: dict[str, Component] = {}
+    norm, parts = norm_of(c, form), dict[str, Component]()
     for name, step in steps.items():
-        norm: dict[str, Component] = {f"{name}_norm": norm_of(c, form)}
-        parts |= norm | {name: step} if form.pre_norm else {name: step} | norm
+        normed: dict[str, Component] = {f"{name}_norm": norm}
+        parts |= normed | {name: step} if form.pre_norm else {name: step} | normed
     return block(**parts)
 
 
@@ -110,7 +109,6 @@ def side(
     )
 
 
-@once
 def head(c: Config, form: Form, *, owner: str = "shared", rows: int | None = None) -> dict[str, Component]:
     """The LM head, perhaps with its persistent bias buffer, or a classifier."""
     d: int = c.hidden_size

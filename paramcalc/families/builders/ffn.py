@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from paramcalc.components import Mlp, Moe
-from paramcalc.config.once import once
 from paramcalc.config.view import Config
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import block
@@ -11,14 +10,12 @@ from paramcalc.tree.leaves import Param
 from paramcalc.tree.weights import Category
 
 
-@once
 def glu(c: Config, hidden: int | None = None, *, bias: bool = False, category: Category = "ffn") -> Mlp:
     """A gated feed-forward network of three matrices."""
     width = c.intermediate_size if hidden is None else hidden
     return Mlp(width=c.hidden_size, hidden=width, gated=True, bias=bias, inner=learned(c), category=category)
 
 
-@once
 def mlp(c: Config, hidden: int | None, *, bias: bool = True) -> Mlp:
     """A plain feed-forward network of two matrices; four times as wide as the model where `hidden` is None."""
     return Mlp(width=c.hidden_size, hidden=hidden or 4 * c.hidden_size, gated=False, bias=bias, inner=learned(c))
@@ -38,10 +35,9 @@ def activation(c: Config, name: str = "hidden_act") -> Component | None:
 
 def learned(c: Config) -> Component | None:
     """The parameters of the activation in each FFN, where the reading names the key that the class's FFNs read."""
-    return activation(c, c.ffn_activation) if hasattr(c, "ffn_activation") else None
+    return activation(c, c.ffn_activation) if c.declares("ffn_activation") else None
 
 
-@once
 def moe(
     c: Config,
     hidden: int,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from paramcalc.base.symbolic import named
-from paramcalc.config.once import once
 from paramcalc.config.view import Config
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
@@ -19,7 +18,6 @@ from paramcalc.tree.weights import by_vocabulary
 # -- decoders ----------------------------------------------------------------------------------------------------
 
 
-@once
 def decoder_head(c: Config, width: int, *, bias: bool = False, rows: int | None = None) -> dict[str, Component]:
     """What the class named in `architectures` puts on top of a decoder's last hidden state."""
     match c.head:
@@ -32,7 +30,7 @@ def decoder_head(c: Config, width: int, *, bias: bool = False, rows: int | None 
             return {"score": Linear(d_in=width, d_out=labels(c), bias=bias, category="head")}
         case "question_answering":
             return {"qa_outputs": Linear(d_in=width, d_out=2, bias=True, category="head")}
-        case "double_heads" if hasattr(c, "summary_use_proj"):
+        case "double_heads" if c.declares("summary_use_proj"):
             return {"lm_head": lm_head(c, width, owner="embed_tokens"), **choice(c)}
         case "none":
             return {}
@@ -96,7 +94,6 @@ def dense(c: Config, d_out: int, *, per: Per = "token") -> Linear:
     return Linear(d_in=c.hidden_size, d_out=d_out, bias=True, category="head", per=per)
 
 
-@once
 def masked_lm_head(c: Config, width: int, *, spare_bias: bool = True, tied: bool = True) -> Block:
     """Transform, norm, and the output matrix, tied but for its bias where the class can tie it and the file says so.
 

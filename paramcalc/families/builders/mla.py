@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from paramcalc.components import Indexer, LatentAttention
-from paramcalc.config.once import once
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import equal_heads
 from paramcalc.families.builders.ffn import moe
@@ -14,7 +13,6 @@ from paramcalc.tree.leaves import Norm
 INDEXED, CSA, HCA = "indexed_attention", "compressed_sparse_attention", "heavily_compressed_attention"
 
 
-@once
 def latent_attention(c: Config) -> LatentAttention:
     """Latent attention from the q_lora_rank, kv_lora_rank, qk_ and v_ fields; unstated, values have d / h channels."""
     return LatentAttention(
@@ -34,7 +32,6 @@ def shared_width(c: Config) -> int | None:
     return None if c.n_shared_experts is None else c.n_shared_experts * c.moe_intermediate_size
 
 
-@once
 def experts(c: Config) -> Component:
     """Routed experts with corrections, and shared ones as one MLP."""
     shared, e = shared_width(c), c.moe_intermediate_size

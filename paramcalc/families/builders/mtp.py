@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from paramcalc.config.once import once
 from paramcalc.config.view import Config
 from paramcalc.families.builders.decoder import rms
 from paramcalc.tree.component import Component, present
@@ -19,7 +18,6 @@ def mtp_modules(c: Config, layer: Component, *, tables: bool = True) -> Mtp:
     return Mtp(count=c.num_mtp_layers or 0, items={**before, "layer": layer, **after})
 
 
-@once
 def around_layer(c: Config, *, tables: bool) -> tuple[dict[str, Component], dict[str, Component]]:
     """What such a module has before its layer, and behind it."""
     d, norm = c.hidden_size, rms(c)

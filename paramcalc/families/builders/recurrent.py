@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from paramcalc.base.symbolic import named
 from paramcalc.components import GatedDeltaNet, Mamba, Mamba2
-from paramcalc.config.once import once
 from paramcalc.config.view import Config
 
 
-@once
 def delta_net(c: Config) -> GatedDeltaNet:
     """The gated delta rule from the linear_ fields."""
     return GatedDeltaNet(
@@ -21,7 +19,6 @@ def delta_net(c: Config) -> GatedDeltaNet:
     )
 
 
-@once
 def mamba(
     c: Config,
     *,
@@ -48,7 +45,6 @@ def mamba(
     )
 
 
-@once
 def ssd(c: Config, *, inner: int, heads: int, head_dim: int, state: int) -> Mamba2:
     """Mamba-2 of these sizes, the others from the fields that bear no prefix."""
     return Mamba2(
