@@ -51,13 +51,13 @@ class Assumptions(Frozen):
     overhead: int = OVERHEAD  # bytes on each device
 
 
-WORDS: dict[str, Sequence[str]] = {
+ALLOWED_WORDS: dict[str, Sequence[str]] = {
     "kv_policy": get_args(KvPolicy),
     "mla": get_args(Mla),
     "conv_columns": get_args(ConvColumns),
     "attention": get_args(AttentionKernel),
 }
-COUNTS = (
+POSITIVE_FIELDS = (
     "context",
     "batch",
     "source",
@@ -74,17 +74,17 @@ def assume(**given: Any) -> Assumptions:
 
     Raises ParamcalcError for sizes that are not whole numbers from 1 on and for unknown words, with the choices.
     """
-    for name, least in (*((name, 1) for name in COUNTS), ("overhead", 0)):
+    for name, least in (*((name, 1) for name in POSITIVE_FIELDS), ("overhead", 0)):
         value = given.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise ParamcalcError(f"{name} must be a whole number from {least} on, not {value!r}", "write it like 8")
-    for name, words in WORDS.items():
+    for name, words in ALLOWED_WORDS.items():
         if name in given:
-            given[name] = chosen(given[name], words, name)
+            given[name] = one_of(given[name], words, name)
     return Assumptions(**given)
 
 
-def shown(function: F) -> F:
+def accepts_assumptions(function: F) -> F:
     """Show the fields of `Assumptions` in the signature of a function that takes them as **others."""
     from inspect import Parameter, Signature, signature
 
@@ -100,7 +100,7 @@ def shown(function: F) -> F:
     return function
 
 
-def chosen(text: str, words: Sequence[str], name: str) -> str:
+def one_of(text: str, words: Sequence[str], name: str) -> str:
     """One of `words`, in any case. Raises ParamcalcError with the choices."""
     word = str(text).lower()
     if word not in words:

@@ -7,7 +7,7 @@ from typing import Any
 
 from paramcalc.base.errors import ParamcalcError, nearest
 from paramcalc.counting.count import count
-from paramcalc.families.registry import get, index
+from paramcalc.families.registry import get_family, index
 from paramcalc.loading.load import build
 from paramcalc.reports.base import Report
 from paramcalc.reports.compare import CompareReport
@@ -24,7 +24,7 @@ OWN = "transformer"
 
 def preset_infos() -> list[PresetInfo]:
     """Every preset, counted."""
-    return [preset_info(name) for name in presets.names()]
+    return [preset_info(name) for name in presets.preset_names()]
 
 
 def preset_info(name: str) -> PresetInfo:
@@ -51,7 +51,7 @@ def family_info(name: str) -> FamilyInfo:
     """One family: the fields it reads and how it was verified. Raises UnknownFamilyError with the nearest names."""
     if name == OWN:
         return own_family()
-    family, entry = get(name), index()[name]
+    family, entry = get_family(name), index()[name]
     return FamilyInfo(
         name=name,
         architecture=family.main_class,

@@ -10,10 +10,10 @@ from paramcalc.config.schema import FieldValue
 from paramcalc.tree.component import Component
 
 if TYPE_CHECKING:
-    from paramcalc.config.schema import Stated
+    from paramcalc.config.schema import StatedConfig
 
 
-Builder = Callable[[Mapping[str, Any]], Component]
+TreeBuilder = Callable[[Mapping[str, Any]], Component]
 
 
 class Variants(Protocol):
@@ -28,13 +28,13 @@ class Variants(Protocol):
     def tree(self, overrides: Mapping[str, Any]) -> Component:
         """The component tree. Raises ConfigError where there is no such model."""
 
-    def builder(self) -> Builder:
+    def builder(self) -> TreeBuilder:
         """The same for many models: what they have in common is read once."""
 
     def of(self, fields: Mapping[str, Any]) -> Component:
         """The tree of other fields, read as the same family and class. Raises ConfigError where there is none."""
 
-    def stated(self) -> Stated:
+    def stated(self) -> StatedConfig:
         """What the file states, and how it is read."""
 
 

@@ -361,7 +361,7 @@ TOKENS = st.integers(1, 300_000)
 
 
 def kept_bytes(name: str, **assumptions: Any) -> int:
-    figures = cache.figures(MODELS[name], assume(**assumptions))
+    figures = cache.cache_figures(MODELS[name], assume(**assumptions))
     return int(figures["kv_cache"]["bytes"] + figures["state"]["bytes"])
 
 
@@ -387,7 +387,7 @@ def test_latents_are_smaller_than_what_is_made_of_them(name: str, tokens: int) -
 
 @given(name=st.sampled_from(sorted(MODELS)), tokens=TOKENS)
 def test_the_parts_of_a_sequence_add_up(name: str, tokens: int) -> None:
-    kept = cache.figures(MODELS[name], assume(context=tokens))["kv_cache"]["per_sequence"]
+    kept = cache.cache_figures(MODELS[name], assume(context=tokens))["kv_cache"]["per_sequence"]
     windows = sum(min(tokens, limit["tokens"]) * limit["bytes_per_entry"] for limit in kept["windows"])
     strides = sum(tokens // limit["tokens"] * limit["bytes_per_entry"] for limit in kept["strides"])
 

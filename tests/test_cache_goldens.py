@@ -14,11 +14,11 @@ import pytest
 import paramcalc
 import paramcalc.components as components
 from paramcalc.assumptions import assume
-from paramcalc.components import ROOMS
+from paramcalc.components import SUBMODULES
 from paramcalc.footprint import cache
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Stack, stacks
-from paramcalc.tree.state import Kept
+from paramcalc.tree.state import CacheEntry
 
 GOLDENS, CONFIGS = (Path(__file__).parent / name for name in ("goldens_cache", "goldens"))
 FAMILIES = sorted(path.stem for path in GOLDENS.glob("*.json"))
@@ -62,7 +62,7 @@ def said(model: paramcalc.Model, tokens: int, source: int, *, dtype: str, only: 
     """The same as we say it, with the two things that transformers does its own way."""
     found: Counter[str] = Counter()
     policy = "uniform" if model.family in FULL_WINDOWS else "windowed"
-    for one in cache.kept(model, assume(context=tokens, kv_policy=policy)):
+    for one in cache.cache_entries(model, assume(context=tokens, kv_policy=policy)):
         again = model.family in UNCACHED_SOURCE and one.span == "always"
         if one.dtype != "int64" and not again:
             entries = int(entries_as_held(one, tokens, source=source))
@@ -70,7 +70,7 @@ def said(model: paramcalc.Model, tokens: int, source: int, *, dtype: str, only: 
     return +found
 
 
-def entries_as_held(one: Kept, tokens: int, *, source: int) -> int:
+def entries_as_held(one: CacheEntry, tokens: int, *, source: int) -> int:
     """Entries that transformers holds between two tokens.
 
     A window that is full holds one entry less than it has tokens: the next token brings its own. What waits to be
@@ -121,7 +121,7 @@ def test_buckets_of_reformer_are_kept_as_integers() -> None:
 
 def mixers() -> list[type[Component]]:
     """Every component class of the rooms of mixers."""
-    return [getattr(components, name) for room in MIXERS for name in ROOMS[room]]
+    return [getattr(components, name) for room in MIXERS for name in SUBMODULES[room]]
 
 
 @pytest.mark.parametrize("mixer", mixers(), ids=lambda mixer: mixer.__name__)

@@ -12,12 +12,12 @@ import pytest
 
 import paramcalc
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.components import ROOMS
-from paramcalc.render.compare import compare_table, written
-from paramcalc.render.table import draw
+from paramcalc.components import SUBMODULES
+from paramcalc.render.compare import compare_table, value_text
+from paramcalc.render.table import render_text
 from paramcalc.reports.compare import Compared, CompareReport
 from paramcalc.scaling import changes
-from paramcalc.scaling.dimensions import shape
+from paramcalc.scaling.dimensions import model_shape
 from paramcalc.tree.component import Component
 from tests.conftest import ROOT, Run
 
@@ -146,7 +146,7 @@ def test_only_models_are_compared(wrong: Any) -> None:
 
 
 def shaped(source: Any) -> dict[str, Any]:
-    return {name: value for name, value in shape(paramcalc.load(source).tree).items() if value is not None}
+    return {name: value for name, value in model_shape(paramcalc.load(source).tree).items() if value is not None}
 
 
 def test_the_shape_of_a_mixture_of_experts() -> None:
@@ -199,7 +199,7 @@ def test_experts_behind_a_latent_say_nothing_of_the_width() -> None:
 
 def test_every_mixer_and_ffn_states_its_sizes() -> None:
     """What a layer pattern names must say how wide the model is."""
-    rooms = [importlib.import_module(f"paramcalc.components.{room}") for room in ROOMS]
+    rooms = [importlib.import_module(f"paramcalc.components.{room}") for room in SUBMODULES]
     named = {
         cls
         for room in rooms
@@ -207,7 +207,7 @@ def test_every_mixer_and_ffn_states_its_sizes() -> None:
         if isinstance(cls, type)
         and issubclass(cls, Component)
         and "label" in vars(cls)
-        and cls.__name__ not in ("Component", "Reused")
+        and cls.__name__ not in ("Component", "SharedReference")
     }
 
     assert len(named) > 15
@@ -350,7 +350,7 @@ def test_the_steps_sum_to_what_the_reference_has_more(family: str) -> None:
 
     assert len(goldens) > 1
     for old, new in pairwise(goldens):
-        found = changes.figures([paramcalc.load(golden["config"]) for golden in (old, new)])
+        found = changes.change_figures([paramcalc.load(golden["config"]) for golden in (old, new)])
         assert found
         assert found["difference"] == new["total"] - old["total"]
         assert sum(step["difference"] for step in found["steps"]) == found["difference"]
@@ -428,16 +428,16 @@ def test_rows_for_other_programs(run: Run, files: tuple[str, str]) -> None:
 @pytest.mark.parametrize("names", [("llama2-7b", "llama3-8b"), ("llama3-8b", "deepseek-v3", "gemma2-9b", "t5-base")])
 def test_no_figure_is_cut_however_narrow(width: int, names: tuple[str, ...]) -> None:
     report = compared(*names)
-    text = draw(compare_table(report, width), width=width, color=False)
+    text = render_text(compare_table(report, width), width=width, color=False)
 
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
     for one in report.rows:
-        assert all(written(value) in text.split() or value is None for value in one.values)
+        assert all(value_text(value) in text.split() or value is None for value in one.values)
     assert ("1.192 x" in text) is (width > 60 and len(names) == 2)
 
 
 def test_layers_that_differ_show_their_range() -> None:
-    assert written((1024, 2048)) == "1,024 / 2,048"
-    assert written((2, 3, 5, 8)) == "2-8"
-    assert written(None) == "-"
+    assert value_text((1024, 2048)) == "1,024 / 2,048"
+    assert value_text((2, 3, 5, 8)) == "2-8"
+    assert value_text(None) == "-"

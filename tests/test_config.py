@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from paramcalc.base.errors import ConfigError
-from paramcalc.config.audit import learned_activations, unread
-from paramcalc.config.fields import DEEPEST, LARGEST_SIZE
+from paramcalc.config.audit import learned_activations, unread_keys
+from paramcalc.config.fields import LARGEST_DEPTH, LARGEST_SIZE
 from paramcalc.config.known_keys import known_keys
-from paramcalc.config.schema import Reading
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 
-READING = Reading(
+READING = ConfigSchema(
     defaults={
         "hidden_size": 768,
         "num_hidden_layers": 12,
@@ -59,7 +59,7 @@ def test_fixed_fields_do_not_listen_to_the_file() -> None:
     c = view(window=32)
 
     assert c.window == 16
-    assert unread(c) == ["window"]
+    assert unread_keys(c) == ["window"]
 
 
 def test_an_undeclared_field_is_a_slip_of_the_recipe() -> None:
@@ -89,9 +89,9 @@ def test_sizes_are_whole_numbers_in_range(value: Any, problem: str) -> None:
 
 
 def test_depth_has_a_limit_of_its_own() -> None:
-    assert view(num_hidden_layers=DEEPEST).num_hidden_layers == DEEPEST
+    assert view(num_hidden_layers=LARGEST_DEPTH).num_hidden_layers == LARGEST_DEPTH
     with pytest.raises(ConfigError, match="more than 100,000"):
-        _ = view(num_hidden_layers=DEEPEST + 1).num_hidden_layers
+        _ = view(num_hidden_layers=LARGEST_DEPTH + 1).num_hidden_layers
 
 
 def test_zero_is_fine_where_it_means_none() -> None:
@@ -144,13 +144,13 @@ def test_foreign_keys_are_reported_and_known_ones_are_not() -> None:
     )
     _ = c.hidden_size
 
-    assert unread(c) == ["gate_per_layer", "qkv_bias"]
+    assert unread_keys(c) == ["gate_per_layer", "qkv_bias"]
 
 
 def test_an_activation_with_parameters_is_never_harmless() -> None:
-    assert unread(view(hidden_act="silu")) == []
+    assert unread_keys(view(hidden_act="silu")) == []
     assert learned_activations(view(hidden_act="silu")) == []
-    assert unread(view(hidden_act="xielu")) == []
+    assert unread_keys(view(hidden_act="xielu")) == []
     assert learned_activations(view(hidden_act="xielu")) == [("hidden_act", "xielu")]
 
 
@@ -163,10 +163,10 @@ def test_null_for_a_flag_that_is_on_by_default_is_a_doubt() -> None:
 
 def test_sections_report_under_their_path() -> None:
     c = view(text={"hidden_size": 5, "odd": 1})
-    section = c.section("text", Reading({"hidden_size": 7}))
+    section = c.section("text", ConfigSchema({"hidden_size": 7}))
 
     assert section.hidden_size == 5
-    assert unread(c) == ["text.odd"]
+    assert unread_keys(c) == ["text.odd"]
 
 
 def test_a_section_must_be_a_mapping() -> None:
@@ -175,7 +175,7 @@ def test_a_section_must_be_a_mapping() -> None:
 
 
 def test_an_error_in_a_section_names_its_path() -> None:
-    section = view(text={"hidden_size": -1}).section("text", Reading({"hidden_size": 7}))
+    section = view(text={"hidden_size": -1}).section("text", ConfigSchema({"hidden_size": 7}))
 
     with pytest.raises(ConfigError, match=r"text\.hidden_size must be at least 1"):
         _ = section.hidden_size

@@ -7,14 +7,14 @@ import json
 import pytest
 
 import paramcalc
-from paramcalc.counting.explain import explain
-from paramcalc.counting.tree_rows import outline
+from paramcalc.counting.explain import explain_count
+from paramcalc.counting.tree_rows import tree_rows
 from paramcalc.reports.count import Explanation, Line
 from tests.conftest import Run
 
 
 def explained(preset: str) -> Explanation:
-    return explain(paramcalc.load(preset))
+    return explain_count(paramcalc.load(preset))
 
 
 def line(explanation: Explanation, name: str) -> Line:
@@ -144,7 +144,7 @@ TWO_WIDTHS = {
 
 
 def test_a_letter_never_stands_for_two_numbers() -> None:
-    explanation = explain(paramcalc.load(TWO_WIDTHS))
+    explanation = explain_count(paramcalc.load(TWO_WIDTHS))
     values = {s.symbol: s.value for s in explanation.symbols}
 
     assert (values["d_ff"], values["d_ff'"], values["g"], values["g'"]) == (128, 32, 4, 2)
@@ -156,7 +156,7 @@ def test_a_letter_never_stands_for_two_numbers() -> None:
 def test_experts_of_another_width_have_a_letter_of_their_own() -> None:
     moe = {"experts": 4, "top_k": 2, "d_ff": 16, "shared": 1}
 
-    explanation = explain(paramcalc.load(TWO_WIDTHS | {"moe": moe}))
+    explanation = explain_count(paramcalc.load(TWO_WIDTHS | {"moe": moe}))
 
     assert line(explanation, "all experts").formula == "E (2 d d_e)"
     assert line(explanation, "= shared_experts").formula == "2 d d_e s"
@@ -173,9 +173,9 @@ def test_layers_that_alternate_are_told_once(preset: str) -> None:
 def test_mtp_is_in_the_sum_when_it_is_asked_for() -> None:
     model = paramcalc.load("deepseek-v3")
 
-    lines = {line.name: line.result for line in explain(model, include_mtp=True).lines if line.level == 1}
+    lines = {line.name: line.result for line in explain_count(model, include_mtp=True).lines if line.level == 1}
     assert lines["mtp"] == 11_610_068_224
     assert lines["= total"] == 671_026_404_352 + 11_610_068_224
-    rows = outline(model.tree, 1, include_mtp=True)
+    rows = tree_rows(model.tree, 1, include_mtp=True)
     assert sum(row.total for row in rows) == lines["= total"]
-    assert sum(row.total for row in outline(model.tree, 3) if row.level == 0) == 671_026_404_352
+    assert sum(row.total for row in tree_rows(model.tree, 3) if row.level == 0) == 671_026_404_352

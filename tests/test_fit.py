@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.footprint.devices import device, devices
-from paramcalc.footprint.fit import described, largest
+from paramcalc.footprint.devices import find_device, known_devices
+from paramcalc.footprint.fit import device_info, largest_fitting
 from paramcalc.render.fit import fit_table
-from paramcalc.render.listings import device_row, listed
-from paramcalc.render.table import draw
+from paramcalc.render.listings import device_row, listing_table
+from paramcalc.render.table import render_text
 from paramcalc.reports.fit import DeviceInfo, FitReport
 from tests.conftest import Run
 
@@ -132,11 +132,11 @@ def test_bisection() -> None:
         asked.append(number)
         return number <= 1000
 
-    assert largest(fits) == 1000
+    assert largest_fitting(fits) == 1000
     assert len(asked) < 25
-    assert largest(lambda number: number <= 1) == 1
-    assert largest(lambda _: False) == 0
-    assert largest(lambda _: True) is None
+    assert largest_fitting(lambda number: number <= 1) == 1
+    assert largest_fitting(lambda _: False) == 0
+    assert largest_fitting(lambda _: True) is None
 
 
 # -- devices ------------------------------------------------------------------------------------------------------
@@ -160,17 +160,17 @@ def test_bisection() -> None:
     ],
 )
 def test_names_and_sizes_in_any_case(text: str, mib: int) -> None:
-    assert device(text).memory == mib * 2**20
+    assert find_device(text).memory == mib * 2**20
 
 
 def test_gigabytes_are_not_gibibytes() -> None:
-    assert device("24GB").memory == 24_000_000_000
+    assert find_device("24GB").memory == 24_000_000_000
 
 
 @pytest.mark.parametrize("text", ["rtx-5091", "gpu", "", "80", "0GiB", "24G", "-1GiB", "h100x2"])
 def test_unknown_devices(text: str) -> None:
     with pytest.raises(paramcalc.ParamcalcError):
-        device(text)
+        find_device(text)
 
 
 WANTED = (
@@ -182,7 +182,7 @@ WANTED = (
 
 @pytest.mark.parametrize("name", WANTED.split())
 def test_the_devices_that_people_have(name: str) -> None:
-    one = device(name)
+    one = find_device(name)
 
     assert one.source.startswith("https://")
     assert one.vendor
@@ -191,10 +191,10 @@ def test_the_devices_that_people_have(name: str) -> None:
 
 
 def test_no_name_means_two_devices() -> None:
-    names = [name for one in devices() for name in (one.name, *one.aliases)]
+    names = [name for one in known_devices() for name in (one.name, *one.aliases)]
 
     assert len(set(names)) == len(names)
-    assert all(device(name).name == one.name for one in devices() for name in (one.name, *one.aliases))
+    assert all(find_device(name).name == one.name for one in known_devices() for name in (one.name, *one.aliases))
 
 
 def test_a_quantised_checkpoint_is_its_own_best_format() -> None:
@@ -287,7 +287,7 @@ def test_other_formats(run: Run, fmt: str) -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_nothing_is_wider_than_the_terminal(width: int) -> None:
     report = verdict("llama3-70b", gpu="h100", tensor_parallel=2, context=32_768, batch=8)
-    lines = draw(fit_table(report, width), width=width, color=False).splitlines()
+    lines = render_text(fit_table(report, width), width=width, color=False).splitlines()
 
     assert max(map(len, lines)) <= width
     # halves of weights and cache, norms whole, 59,392 channels for 8,192 tokens, eight times 128,256 logits, overhead
@@ -295,16 +295,18 @@ def test_nothing_is_wider_than_the_terminal(width: int) -> None:
 
 
 def test_what_a_narrow_list_has_no_room_for_is_said() -> None:
-    rows = [device_row(DeviceInfo.model_validate(described(one))) for one in devices()]
-    lines = draw(listed("gpus", rows, 80), width=80, color=False).splitlines()
-    h100 = draw(listed("gpus", [row for row in rows if row["name"] == "h100-sxm"], 60), width=60, color=False)
+    rows = [device_row(DeviceInfo.model_validate(device_info(one))) for one in known_devices()]
+    lines = render_text(listing_table("gpus", rows, 80), width=80, color=False).splitlines()
+    h100 = render_text(
+        listing_table("gpus", [row for row in rows if row["name"] == "h100-sxm"], 60), width=60, color=False
+    )
 
     assert max(map(len, lines)) <= 80
     said = " ".join(lines[-2:])
     assert said == "no room for: memory, also, note, source; a wider terminal shows them, or --format csv"
     assert "85,520,809,984" in h100
     assert "https://www.nvidia.com/en-us/data-center/h100/" in h100
-    assert "no room for" not in draw(listed("gpus", rows, 400), width=400, color=False)
+    assert "no room for" not in render_text(listing_table("gpus", rows, 400), width=400, color=False)
 
 
 def test_warnings_of_several_models_name_them(run: Run) -> None:
@@ -341,18 +343,18 @@ def test_gpus(run: Run) -> None:
     ],
 )
 def test_devices_by_the_names_they_report(written: str, name: str, mib: int) -> None:
-    assert (device(written).name, device(written).memory) == (name, mib * 2**20)
+    assert (find_device(written).name, find_device(written).memory) == (name, mib * 2**20)
 
 
 @pytest.mark.parametrize("name", ["v100-16gb", "v100-32gb", "t4", "rtx-2080-ti"])
 def test_what_has_no_bfloat16_has_no_speed_in_it(name: str) -> None:
-    assert device(name).bf16_tflops is None
-    assert "no bfloat16" in device(name).note
+    assert find_device(name).bf16_tflops is None
+    assert "no bfloat16" in find_device(name).note
 
 
 def test_no_two_devices_answer_to_one_name() -> None:
-    for one in devices():
-        assert {device(name).name for name in (one.name, *one.aliases)} == {one.name}
+    for one in known_devices():
+        assert {find_device(name).name for name in (one.name, *one.aliases)} == {one.name}
 
 
 def test_a_card_that_is_not_known_is_no_size(run: Run) -> None:

@@ -13,10 +13,10 @@ import pytest
 
 import paramcalc
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.components import ROOMS
-from paramcalc.compute.workload import Setting, setting
+from paramcalc.components import SUBMODULES
+from paramcalc.compute.workload import Workload, workload
 from paramcalc.tree.component import Component
-from paramcalc.tree.ops import Limit, Work
+from paramcalc.tree.ops import FlopTerm, Limit
 from tests.conftest import Run
 
 # GPT-3 as in Brown et al. 2020 (2005.14165), table 2.1.
@@ -185,7 +185,7 @@ def test_towers_are_left_out_and_that_is_said() -> None:
     ],
 )
 def test_pairs(limit: Limit, size: int, asked: dict[str, Any], pairs: int) -> None:
-    assert setting(**asked).times(Work("scores", 1, "attention", "pair", limit=limit, size=size)) == pairs
+    assert workload(**asked).times(FlopTerm("scores", 1, "attention", "pair", limit=limit, size=size)) == pairs
 
 
 @pytest.mark.parametrize(
@@ -198,9 +198,9 @@ def test_pairs(limit: Limit, size: int, asked: dict[str, Any], pairs: int) -> No
     ],
 )
 def test_an_indexer_picks_two_merged_keys(asked: dict[str, Any], pairs: int) -> None:
-    work = Work("scores", 1, "attention", "pair", limit="stride", size=4, most=2)
+    work = FlopTerm("scores", 1, "attention", "pair", limit="stride", size=4, most=2)
 
-    assert setting(**asked).times(work) == pairs
+    assert workload(**asked).times(work) == pairs
 
 
 @pytest.mark.parametrize(
@@ -216,12 +216,12 @@ def test_an_indexer_picks_two_merged_keys(asked: dict[str, Any], pairs: int) -> 
     ],
 )
 def test_recurrences_go_in_chunks_or_step_by_step(per: Any, asked: dict[str, int], times: int) -> None:
-    assert setting(**asked).times(Work("state", 1, "recurrence", per, size=64)) == times
+    assert workload(**asked).times(FlopTerm("state", 1, "recurrence", per, size=64)) == times
 
 
 def test_batches_multiply() -> None:
-    assert setting(tokens=5, batch=3).times(Work("x", 1)) == 15
-    assert setting(tokens=5, batch=3).times(Work("x", 1, per="call")) == 1
+    assert workload(tokens=5, batch=3).times(FlopTerm("x", 1)) == 15
+    assert workload(tokens=5, batch=3).times(FlopTerm("x", 1, per="call")) == 1
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_batches_multiply() -> None:
 )
 def test_settings_that_are_refused(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(ParamcalcError, match=said):
-        setting(**asked)
+        workload(**asked)
 
 
 # -- published rules ---------------------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ def test_what_is_not_understood_is_an_error(run: Run, arguments: tuple[str, ...]
 
 def components() -> Iterator[type[Component]]:
     """Every class of component, wherever it is."""
-    for room in ROOMS:
+    for room in SUBMODULES:
         importlib.import_module(f"paramcalc.components.{room}")
     waiting = [Component]
     while waiting:
@@ -399,7 +399,7 @@ def test_terms_and_categories_add_up() -> None:
 
 
 def test_a_setting_is_plain_data() -> None:
-    assert Setting(tokens=2, context=3, source=3).past == 1
+    assert Workload(tokens=2, context=3, source=3).past == 1
 
 
 def test_an_encoder_that_always_reads_as_much_does_so_here_too() -> None:

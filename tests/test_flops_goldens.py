@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.compute.flops import figures, inexact
-from paramcalc.compute.workload import setting
-from paramcalc.tree.language import text_part
+from paramcalc.compute.flops import flops_figures, inexact_reasons
+from paramcalc.compute.workload import workload
+from paramcalc.tree.language import language_model
 from tests.test_goldens import GOLDENS, read
 
 FLOPS = Path(__file__).parent / "goldens_flops"
@@ -64,7 +64,7 @@ def test_flops_equal_those_of_the_reference_and_windows_alone_make_a_difference(
     for case in golden(family)["cases"]:
         model = paramcalc.load(config_of(family, case))
         asked = {name: case[name] for name in ("tokens", "batch", "source")}
-        reference, unasked = (figures(model, setting(**asked, counting=how)) for how in ("reference", "needed"))
+        reference, unasked = (flops_figures(model, workload(**asked, counting=how)) for how in ("reference", "needed"))
         told = case["case"] not in CONTRADICTIONS.get(family, ()) and not REASONS & set(reference["notes"])
         if told:
             assert reference["forward"]["total"] == sum(case["flops"].values()), case["case"]
@@ -92,7 +92,7 @@ def test_few_families_are_inexact() -> None:
     found = {}
     for family in FAMILIES:
         for case in golden(family)["cases"]:
-            for reason in inexact(text_part(paramcalc.load(config_of(family, case)).tree)):
+            for reason in inexact_reasons(language_model(paramcalc.load(config_of(family, case)).tree)):
                 found[family] = reason
 
     assert found == INEXACT

@@ -14,12 +14,12 @@ import paramcalc
 from paramcalc.base.dtypes import dtype
 from paramcalc.cli import main
 from paramcalc.render.listings import dtype_row
-from paramcalc.render.listings import listed as drawn
-from paramcalc.render.table import draw
+from paramcalc.render.listings import listing_table as drawn
+from paramcalc.render.table import render_text
 from paramcalc.reports.memory import MemoryReport
 from paramcalc.storage.formats.format import bits_per_weight
-from paramcalc.storage.formats.registry import format_named, listed
-from paramcalc.storage.gguf.types import BASES, PUBLISHED_BITS
+from paramcalc.storage.formats.registry import format_named, listed_formats
+from paramcalc.storage.gguf.types import FTYPE_BASES, PUBLISHED_BITS
 from paramcalc.storage.listing import dtype_infos
 
 SQUARE = (4096, 4096)
@@ -121,7 +121,7 @@ def test_unknown_names_are_errors_with_a_hint(name: str) -> None:
 
 
 def test_names_of_what_is_listed_are_understood() -> None:
-    formats = listed()
+    formats = listed_formats()
 
     assert len({form.name for form in formats}) == len(formats) > 30
     assert [format_named(form.name) for form in formats] == formats
@@ -191,7 +191,7 @@ def test_average_bits_are_marked_as_an_estimate() -> None:
 
 
 def test_logical_parameters_never_change() -> None:
-    for form in listed():
+    for form in listed_formats():
         shares = memory("gpt-oss-20b", dtype=form.name).weights.by_format.values()
         assert sum(share.parameters for share in shares) == 20_914_757_184
 
@@ -264,7 +264,7 @@ def test_formats_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> Non
     assert found["nf4-dq"]["bits"] == "4.127"
     assert found["q8_0"]["use"] == "cache"
     assert (found["gguf-f16"]["bits"], found["gguf-f16"]["layout"]) == ("16", "F16 for matrices")
-    assert {f"gguf-{kind.lower()}" for kind in BASES} <= set(found)
+    assert {f"gguf-{kind.lower()}" for kind in FTYPE_BASES} <= set(found)
     assert found["gguf-q8_0"]["bits"] == "8.5"
     assert found["gguf-q4_k_m"]["bits"] == "4.8944"  # not Q4_K's 4.5: attention's values and half of the rest have more
     assert found["mxfp4"]["leaves"] == "all but experts, where there are some"
@@ -282,7 +282,7 @@ def test_published_bits_are_those_of_the_files(kind: str, bits: str) -> None:
 
 def test_a_terminal_of_100_columns_has_room_for_the_layouts() -> None:
     rows = [dtype_row(info) for info in dtype_infos()]
-    lines = draw(drawn("dtypes", rows, 100), width=100, color=False).splitlines()
+    lines = render_text(drawn("dtypes", rows, 100), width=100, color=False).splitlines()
 
     assert lines[-1].startswith("no room for: leaves, use, source;")
     assert max(map(len, lines)) <= 100

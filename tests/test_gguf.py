@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import paramcalc
-from paramcalc.storage.gguf import GgufFile, gguf, is_gguf
+from paramcalc.storage.gguf import GgufFile, gguf_file, is_gguf
 from paramcalc.storage.gguf.architectures import ARCHITECTURES
 from paramcalc.storage.gguf.type_rules import more_bits
-from paramcalc.storage.gguf.types import BASES, TYPES, ftype
+from paramcalc.storage.gguf.types import FTYPE_BASES, GGUF_TYPES, ftype
 
 GOLDENS = {
     path.stem: json.loads(path.read_text()) for path in sorted(Path(__file__).parent.glob("goldens_gguf/*.json"))
@@ -41,7 +41,7 @@ def test_every_type_is_as_the_tool_writes_it(family: str, name: str) -> None:
     golden = GOLDENS[family][name]
     model = paramcalc.load(golden["config"])
     written = [kind for kind, found in golden["types"].items() if found]
-    files = {kind: gguf(model, f"gguf-{kind}") for kind in written}
+    files = {kind: gguf_file(model, f"gguf-{kind}") for kind in written}
     asked = {kind: golden["with_imatrix"].get(kind) for kind in golden["imatrix"]}  # no other file is ever written
     assert {kind: histogram(file) for kind, file in files.items()} == {
         kind: asked.get(kind) or golden["types"][kind] for kind in written
@@ -49,11 +49,11 @@ def test_every_type_is_as_the_tool_writes_it(family: str, name: str) -> None:
     assert [kind for kind, file in files.items() if "importance matrix" in str(file.notes)] == golden["imatrix"]
     assert all("multi-token-prediction" in doubt for doubt in files["Q4_K_M"].doubts)
     assert files["Q4_K_M"].exact or family in WITHOUT_MTP
-    guided = {kind: histogram(gguf(model, kind, imatrix=True)) for kind in GUIDED}
+    guided = {kind: histogram(gguf_file(model, kind, imatrix=True)) for kind in GUIDED}
     assert guided == {kind: golden["with_imatrix"].get(kind, golden["types"][kind]) for kind in GUIDED}
     for kind in set(golden["types"]) - set(written):
         with pytest.raises(paramcalc.ParamcalcError, match="cannot write this model"):
-            gguf(model, f"gguf-{kind}")
+            gguf_file(model, f"gguf-{kind}")
 
 
 def test_every_architecture_was_compared() -> None:
@@ -61,7 +61,7 @@ def test_every_architecture_was_compared() -> None:
 
 
 def test_every_type_of_the_tool_is_compared() -> None:
-    assert {kind for found in GOLDENS.values() for one in found.values() for kind in one["types"]} == set(BASES)
+    assert {kind for found in GOLDENS.values() for one in found.values() for kind in one["types"]} == set(FTYPE_BASES)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_every_type_of_the_tool_is_compared() -> None:
     ],
 )
 def test_blocks(name: str, elements: int, size: int) -> None:
-    assert TYPES[name].block_elements == elements
-    assert TYPES[name].block_bytes == size
+    assert GGUF_TYPES[name].block_elements == elements
+    assert GGUF_TYPES[name].block_bytes == size
 
 
 # Sizes of the files in bartowski/Meta-Llama-3.1-8B-Instruct-GGUF at bf5b95e.
@@ -110,12 +110,12 @@ HEADER = 7_840_928
 @pytest.mark.parametrize(("name", "size"), PUBLISHED.items())
 def test_published_files_differ_by_one_header(name: str, size: int) -> None:
     """They were made with an importance matrix; the tokenizer and the names of the tensors are the same in all."""
-    file = gguf(paramcalc.load(LLAMA31), name, imatrix=True)
+    file = gguf_file(paramcalc.load(LLAMA31), name, imatrix=True)
     assert size - file.padded_bytes == HEADER
 
 
 def test_parameters_are_those_of_the_model() -> None:
-    file = gguf(paramcalc.load(LLAMA31), "Q4_K_M")
+    file = gguf_file(paramcalc.load(LLAMA31), "Q4_K_M")
     assert sum(one.parameters for one in file.stored) == 8_030_261_248
     assert {one.category for one in file.stored if one.format == "Q4_K"} == {"embedding", "attention", "ffn"}
     # 64 rope frequencies are a tensor of the file, but no parameters.
@@ -140,12 +140,12 @@ def test_floats_of_gguf_say_so() -> None:
 
 def test_an_unknown_type_names_the_nearest() -> None:
     with pytest.raises(paramcalc.ParamcalcError, match="unknown GGUF type 'q4_k_x'") as error:
-        gguf(paramcalc.load(LLAMA3), "q4_k_x")
+        gguf_file(paramcalc.load(LLAMA3), "q4_k_x")
     assert "Q4_K" in str(error.value.hint)
 
 
 def test_what_was_not_compared_is_an_estimate() -> None:
-    file = gguf(paramcalc.load({"model_type": "bert"}), "q8_0")
+    file = gguf_file(paramcalc.load({"model_type": "bert"}), "q8_0")
     assert not file.exact
     assert "bert was not compared with llama.cpp" in file.doubts[0]
     assert 0.9 < file.bytes * 8 / 8.5 / paramcalc.count(paramcalc.load({"model_type": "bert"})).parameters.total < 1.1
@@ -163,15 +163,15 @@ REFUSED = [
 
 @pytest.mark.parametrize(("fields", "doubt"), REFUSED)
 def test_a_model_that_the_converter_refuses_is_an_estimate(fields: dict[str, object], doubt: str) -> None:
-    file = gguf(paramcalc.load(fields), "q8_0")
+    file = gguf_file(paramcalc.load(fields), "q8_0")
     assert not file.exact
     assert doubt in " ".join(file.doubts)
 
 
 def test_multi_token_prediction_that_is_kept_is_an_estimate() -> None:
     fields = {"model_type": "glm4_moe", "num_hidden_layers": 3}  # one such layer where the config does not say
-    with_mtp = gguf(paramcalc.load(fields), "q4_k_m")
-    without = gguf(paramcalc.load({**fields, "num_nextn_predict_layers": 0}), "q4_k_m")
+    with_mtp = gguf_file(paramcalc.load(fields), "q4_k_m")
+    without = gguf_file(paramcalc.load({**fields, "num_nextn_predict_layers": 0}), "q4_k_m")
     assert "multi-token-prediction layers are in the file" in with_mtp.doubts[0]
     assert with_mtp.bytes > without.bytes
     assert without.exact
@@ -179,18 +179,18 @@ def test_multi_token_prediction_that_is_kept_is_an_estimate() -> None:
 
 def test_a_classifier_is_an_estimate() -> None:
     fields = {**LLAMA3, "architectures": ["LlamaForSequenceClassification"], "num_labels": 2}
-    assert not gguf(paramcalc.load(fields), "q8_0").exact
+    assert not gguf_file(paramcalc.load(fields), "q8_0").exact
 
 
 def test_what_is_left_out_is_said() -> None:
     model = paramcalc.load({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1})
-    assert "not in this file: multi-token-prediction layers" in gguf(model, "q8_0").notes
+    assert "not in this file: multi-token-prediction layers" in gguf_file(model, "q8_0").notes
 
 
 def test_a_type_without_fallback_is_refused() -> None:
     fields = {**LLAMA3, "hidden_size": 96, "head_dim": 128}
     with pytest.raises(paramcalc.ParamcalcError, match="cannot write this model as Q1_0"):
-        gguf(paramcalc.load(fields), "q1_0")
+        gguf_file(paramcalc.load(fields), "q1_0")
 
 
 def test_more_bits_for_the_first_and_last_eighth_and_every_third_between() -> None:
@@ -200,14 +200,14 @@ def test_more_bits_for_the_first_and_last_eighth_and_every_third_between() -> No
 
 def test_scalars_are_tensors_of_one_element() -> None:
     fields = {"model_type": "apertus", "num_hidden_layers": 1}  # four numbers in each layer's activation
-    assert gguf(paramcalc.load(fields), "q4_k_m").bytes > 0
+    assert gguf_file(paramcalc.load(fields), "q4_k_m").bytes > 0
 
 
 @pytest.mark.parametrize("name", ["t5-small", "bart-base", "bert-base-uncased", "albert-base-v2"])
 def test_an_estimate_has_each_parameter_once(name: str) -> None:
     """Layers of an encoder are no tensors beside those of a decoder."""
     model = paramcalc.load(name)
-    file = gguf(model, "q8_0")
+    file = gguf_file(model, "q8_0")
 
     assert not file.exact
     assert sum(one.parameters for one in file.stored) == paramcalc.count(model).parameters.total
@@ -220,5 +220,5 @@ def test_no_parameter_is_lost(family: str) -> None:
         model = paramcalc.load(golden["config"])
         if model.config.get("tie_word_embeddings", True) is False and family == "gemma2":
             continue  # llama.cpp leaves its output matrix out
-        stored = sum(one.parameters for one in gguf(model, "q4_k_m").stored)
+        stored = sum(one.parameters for one in gguf_file(model, "q4_k_m").stored)
         assert stored == paramcalc.count(model).parameters.total

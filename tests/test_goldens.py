@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import paramcalc
-from paramcalc.families.registry import exists, get
+from paramcalc.families.registry import class_exists, get_family
 from paramcalc.reports.count import CountReport
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -265,9 +265,9 @@ def test_an_activation_with_parameters_leaves_the_count_exact_where_the_reading_
 @pytest.mark.parametrize("family", sorted({path.parent.name for path in CASES}))
 def test_a_class_that_nobody_has_is_not_exact(family: str) -> None:
     config = read(next(path for path in CASES if path.parent.name == family))["config"]
-    prefix = get(family).class_prefix
+    prefix = get_family(family).class_prefix
     for name in ("SomethingElse", f"{prefix}ForMindReading", f"{prefix}VisionModel", f"{prefix}DoubleHeadsModel"):
-        if exists(family, name):
+        if class_exists(family, name):
             continue
         with contextlib.suppress(paramcalc.ParamcalcError):
             assert paramcalc.load({**config, "architectures": [name]}).status == "approximate"

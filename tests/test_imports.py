@@ -25,7 +25,7 @@ def loaded_after(statement: str) -> frozenset[str]:
 
 
 COUNT = "import paramcalc; paramcalc.count(paramcalc.load('llama3-8b'))"
-FIGURES = "figures(paramcalc.load('llama3-8b'))"
+FIGURES = "count_figures(paramcalc.load('llama3-8b'))"
 RUN = "import paramcalc.cli; paramcalc.cli.main(['count', 'llama3-8b', '--json', '--output', '/dev/null'])"
 
 
@@ -38,7 +38,7 @@ def test_json_loads_no_rich() -> None:
 
 
 def test_figures_need_no_schema_library() -> None:
-    assert "pydantic" not in loaded_after(f"from paramcalc.counting.count import figures\nimport paramcalc\n{FIGURES}")
+    assert "pydantic" not in loaded_after(f"from paramcalc.counting.count import count_figures\nimport paramcalc\n{FIGURES}")
 
 
 def test_a_count_imports_the_recipes_of_one_kin() -> None:

@@ -11,7 +11,7 @@ import pytest
 import paramcalc
 from paramcalc.assumptions import assume
 from paramcalc.storage import weights
-from paramcalc.storage.quantization.linear_conversion import CONV1D, compared
+from paramcalc.storage.quantization.linear_conversion import CONV1D, verified_families
 from tests.conftest import ROOT
 
 GOLDENS = ROOT / "tests" / "goldens"
@@ -39,11 +39,11 @@ def fields(key: str) -> dict[str, Any]:
 def converted(config: dict[str, Any], quantization: dict[str, Any]) -> tuple[int, bool]:
     """Weights that are quantised, and whether bytes are an estimate."""
     model = paramcalc.load(config | {"quantization_config": quantization})
-    plan = weights.plan(model, assume(context=1))
+    plan = weights.storage_plan(model, assume(context=1))
     return sum(one.parameters for one in plan.stored if one.layout is not None and one.layout.extras), plan.estimate
 
 
-@pytest.mark.parametrize("key", [key for key in LINEARS if key.partition("/")[0] in compared()])
+@pytest.mark.parametrize("key", [key for key in LINEARS if key.partition("/")[0] in verified_families()])
 def test_as_many_weights_as_transformers_converts(key: str) -> None:
     found, _ = converted(fields(key) | {"transformers_version": "5.24.0"}, INT8)
 
@@ -51,7 +51,7 @@ def test_as_many_weights_as_transformers_converts(key: str) -> None:
 
 
 def test_every_family_that_is_named_was_compared() -> None:
-    assert {key.partition("/")[0] for key in LINEARS} >= compared()
+    assert {key.partition("/")[0] for key in LINEARS} >= verified_families()
     assert {key.partition("/")[0] for key, found in LINEARS.items() if key != "versions" and found["conv1d"]} <= set(
         CONV1D
     )

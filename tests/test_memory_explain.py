@@ -9,14 +9,14 @@ import pytest
 
 import paramcalc
 from paramcalc.assumptions import assume
-from paramcalc.footprint.explain import explain
+from paramcalc.footprint.explain import explain_memory
 from paramcalc.render.explain import explanation_text
 from paramcalc.reports.count import Explanation, Line
 from tests.conftest import Run
 
 
 def explained(name: str, **assumptions: Any) -> Explanation:
-    return explain(paramcalc.load(name), assume(**{"context": 8192, **assumptions}))
+    return explain_memory(paramcalc.load(name), assume(**{"context": 8192, **assumptions}))
 
 
 def lines(explanation: Explanation, name: str) -> list[Line]:

@@ -10,12 +10,12 @@ import pytest
 
 import paramcalc
 from paramcalc.base.units import short_count
-from paramcalc.plots.choose import plots
+from paramcalc.plots.choose import choose_plots
 from paramcalc.plots.data import Bars, HeatMap, Scatter
-from paramcalc.plots.heatmap import between, levels
-from paramcalc.plots.scatter import evenly, scale
-from paramcalc.render.charts import chart, shared
-from paramcalc.render.matplotlib_plots import draw
+from paramcalc.plots.heatmap import between, contour_levels
+from paramcalc.plots.scatter import evenly, number_axis
+from paramcalc.render.charts import cells_in_proportion, chart
+from paramcalc.render.matplotlib_plots import draw_plot
 from paramcalc.reports.scaling import DesignReport, ScaleReport
 from tests.conftest import Run
 
@@ -34,7 +34,7 @@ def design() -> DesignReport:
 
 
 def plot(report: ScaleReport | DesignReport, base: str, kind: str) -> HeatMap | Bars | Scatter:
-    (one,) = plots(report, paramcalc.load(base), [kind])
+    (one,) = choose_plots(report, paramcalc.load(base), [kind])
     return one
 
 
@@ -81,7 +81,7 @@ def test_places_outside_are_none() -> None:
     ],
 )
 def test_levels_are_round_and_few(low: int, high: int, found: tuple[int, ...]) -> None:
-    assert levels(low, high) == found
+    assert contour_levels(low, high) == found
 
 
 def test_ticks_are_round_and_within() -> None:
@@ -106,7 +106,7 @@ def test_categories_are_those_of_count_and_add_up(grid: ScaleReport) -> None:
 def test_experts_are_a_category_and_a_plot_of_their_own() -> None:
     """Mixtral 8x7B: 46.70 B, of which a token uses 12.88 B."""
     report = paramcalc.scale("mixtral-8x7b", {"n_experts": [4, 8]})
-    first, second = plots(report, paramcalc.load("mixtral-8x7b"))
+    first, second = choose_plots(report, paramcalc.load("mixtral-8x7b"))
 
     assert isinstance(first, Bars)
     assert first.parts["experts"][1] == 32 * 8 * 3 * 4096 * 14336
@@ -245,8 +245,8 @@ def test_bars_add_up_and_say_what_cannot_be_seen() -> None:
 
 
 def test_cells_are_shared_out_to_the_last_one() -> None:
-    assert shared([1, 1, 1], 10) == [4, 3, 3]
-    assert shared([0, 0], 10) == [0, 0]
+    assert cells_in_proportion([1, 1, 1], 10) == [4, 3, 3]
+    assert cells_in_proportion([0, 0], 10) == [0, 0]
 
 
 def test_a_frontier_marks_the_closest_and_names_what_there_is_room_for(design: DesignReport) -> None:
@@ -293,7 +293,7 @@ def names_in(found: HeatMap | Bars | Scatter) -> set[str]:
     """Letters with a halo, which are paths in a file."""
     figure = pytest.importorskip("matplotlib.figure").Figure(layout="constrained")
     axes = figure.subplots()
-    draw(found, figure, axes)
+    draw_plot(found, figure, axes)
     return {text.get_text() for text in axes.texts}
 
 
@@ -387,6 +387,6 @@ def test_without_matplotlib_files_are_an_error(run: Run, monkeypatch: pytest.Mon
 
 def test_an_axis_of_nearly_equal_values_tells_its_labels_apart() -> None:
     """Mixtral with 4 to 32 experts: the active parameters differ by the router's rows alone."""
-    found = scale("active", [12_879_401_984, 12_883_071_232], written=short_count)
+    found = number_axis("active", [12_879_401_984, 12_883_071_232], written=short_count)
 
     assert len(found.ticks) == len(set(map(short_count, found.ticks))) >= 3

@@ -63,14 +63,14 @@ def test_presets_are_exact_and_say_where_they_come_from(path: Any) -> None:
 
 
 def test_there_are_enough_of_them() -> None:
-    assert len(presets.names()) == len(FILES) >= 60
+    assert len(presets.preset_names()) == len(FILES) >= 60
 
 
 @pytest.mark.parametrize(
     "name", ["llama3-8b", "gpt2-xl", "mixtral-8x7b", "deepseek-v3", "gpt-oss-20b", "tutorial-110m", "tutorial-moe"]
 )
 def test_stable_names(name: str) -> None:
-    assert name in presets.names()
+    assert name in presets.preset_names()
 
 
 def test_names_are_found_in_any_case() -> None:

@@ -58,7 +58,7 @@ def scales(model: Model) -> int:
     """Scales beside the quantised matrices, of the modules for multi-token prediction too."""
     return sum(
         one.tensors * one.layout.extras[0].bytes(*map(int, one.weight.shape)) * 8 // one.layout.extras[0].bits
-        for one in weights.stored(model, assume(context=1, include_mtp=True))
+        for one in weights.stored_tensors(model, assume(context=1, include_mtp=True))
         if one.layout is not None and one.layout.extras
     )
 
@@ -85,7 +85,7 @@ def test_scales_of_published_files(source: Any, number: int) -> None:
 )
 def test_elements_with_modules_for_multi_token_prediction(source: Any, elements: int) -> None:
     """DeepSeek's hold embedding and head once more; GLM-5's do not."""
-    found = weights.stored(loaded(source), assume(context=1, include_mtp=True))
+    found = weights.stored_tensors(loaded(source), assume(context=1, include_mtp=True))
 
     assert sum(one.tensors * int(one.weight.elements) for one in found) == elements
 

@@ -12,7 +12,7 @@ import paramcalc
 from paramcalc.loading.checkpoint import quantization_config
 from paramcalc.reports.memory import MemoryReport
 from paramcalc.storage.quantization.methods.registry import METHODS
-from paramcalc.storage.quantization.module_names import matches, names_of, pattern
+from paramcalc.storage.quantization.module_names import module_names, name_pattern, pattern_matches
 from paramcalc.tree.weights import Category, Weight
 
 # One layer of the small Llama below: q and o 64 x 64, k and v 32 x 64, gate, up and down 128 x 64.
@@ -357,12 +357,12 @@ def test_a_rule_that_matches_nothing_is_said() -> None:
     ],
 )
 def test_names_that_checkpoints_have(text: str, path: str) -> None:
-    one, _ = pattern(text, exact=True)
+    one, _ = name_pattern(text, exact=True)
     mixer: Category = "recurrent" if "linear_attn" in text else "attention"
     weight = Weight(path, (8, 8), mixer, layers=(range(4),), experts=8, kind="matrix")
 
-    assert matches(one, names_of(weight, 61))
-    assert not matches(one, names_of(weight._replace(name="layers.0-3.attn.q_norm.weight"), 61))
+    assert pattern_matches(one, module_names(weight, 61))
+    assert not pattern_matches(one, module_names(weight._replace(name="layers.0-3.attn.q_norm.weight"), 61))
 
 
 def test_rules_about_single_experts() -> None:

@@ -16,8 +16,8 @@ import pytest
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.config.known_keys import known_keys
 from paramcalc.config.view import Config
-from paramcalc.families.builders.towers import TOWERS
-from paramcalc.families.registry import HEADS, Family, get, index, split_class
+from paramcalc.families.builders.towers import TOWER_RECIPES
+from paramcalc.families.registry import HEAD_ENDINGS, Family, get_family, index, split_class
 from paramcalc.loading.load import load
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Stack, stacks
@@ -43,13 +43,13 @@ def test_every_reading_belongs_to_a_recipe(module: str) -> None:
     for each in READINGS:  # a section may name a tower of another module
         import_module(f"paramcalc.families.{each}")
     families = {name for name, entry in index().items() if entry.module == module}
-    towers = {kind for kind, recipe in TOWERS.items() if recipe.__module__ == f"paramcalc.families.{module}"}
+    towers = {kind for kind, recipe in TOWER_RECIPES.items() if recipe.__module__ == f"paramcalc.families.{module}"}
 
     assert set(READINGS[module]) == families | towers
     for entry in READINGS[module].values():
         assert set(entry) <= PARTS | {"class"}
         assert all(set(section) <= PARTS | {"kind", "spellings", "free"} for section in sections(entry))
-        assert all(section.get("kind", "llama") in {*index(), *TOWERS, *WHISPERS} for section in sections(entry))
+        assert all(section.get("kind", "llama") in {*index(), *TOWER_RECIPES, *WHISPERS} for section in sections(entry))
 
 
 PARTS = {"note", "defaults", "names", "fixed", "nullable", "unused", "ignored", "sections"}
@@ -64,7 +64,7 @@ def sections(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_family_is_documented_and_verified(name: str) -> None:
-    family = get(name)
+    family = get_family(name)
 
     assert family.name == name
     assert (family.recipe.__doc__ or "").splitlines()[0].rstrip().endswith((")", ").", ".")), "name the reference class"
@@ -93,7 +93,7 @@ def never_read(family: Family, fields: set[str]) -> set[str]:
     """Which of these fields a family's recipe reads over none of these."""
     left = set(fields)
     configs = list(variations(family))
-    cases = [(config, None) for config in configs] + [(configs[0], head) for head in set(HEADS.values())]
+    cases = [(config, None) for config in configs] + [(configs[0], head) for head in set(HEAD_ENDINGS.values())]
     for config, other_head in cases:
         if not left:
             break
@@ -113,7 +113,7 @@ CONDITIONAL = {"neomme": {"embedding_dim"}, "tapas": {"num_aggregation_labels"},
 @pytest.mark.parametrize("name", NAMES)
 def test_every_declared_default_is_read(name: str) -> None:
     # A key with a default counts as known. One that the recipe never reads would be ignored in silence.
-    family = get(name)
+    family = get_family(name)
     known = {"vocab_size", "tie_word_embeddings"} | CONDITIONAL.get(name, set())  # the two are declared for all
 
     assert never_read(family, set(family.reading.defaults) - known - known_keys().harmless) == set()

@@ -7,10 +7,10 @@ import re
 import pytest
 
 import paramcalc
-from paramcalc.counting.tree_rows import outline
-from paramcalc.render.count import count_table, models_table
-from paramcalc.render.pattern import pattern
-from paramcalc.render.table import Column, draw, fitted, typed
+from paramcalc.counting.tree_rows import tree_rows
+from paramcalc.render.count import count_models_table, count_table
+from paramcalc.render.pattern import pattern_text
+from paramcalc.render.table import Column, fit_columns, render_text, typed
 from paramcalc.reports.count import CountReport
 
 MOE = {
@@ -59,11 +59,11 @@ weights  bfloat16 756.4 KiB (774,528 bytes)
 
 
 def test_one_model_as_a_table(report: CountReport) -> None:
-    assert draw(count_table(report), width=None, color=False) == EXPECTED
+    assert render_text(count_table(report), width=None, color=False) == EXPECTED
 
 
 def test_the_column_adds_up_to_the_printed_total(report: CountReport) -> None:
-    text = draw(count_table(report), width=None, color=False)
+    text = render_text(count_table(report), width=None, color=False)
     rows = re.findall(r"^(\w[\w ]*?) +([\d,]+) +[\d.]+(?: K)? +[\d.<]+ %", text, re.MULTILINE)
     figures = {name: int(number.replace(",", "")) for name, number in rows}
 
@@ -72,18 +72,18 @@ def test_the_column_adds_up_to_the_printed_total(report: CountReport) -> None:
 
 def test_the_tree_opens_to_the_asked_depth(report: CountReport) -> None:
     tree = paramcalc.load(MOE).tree
-    text = draw(count_table(report, outline(tree, 5)), width=None, color=False)
+    text = render_text(count_table(report, tree_rows(tree, 5)), width=None, color=False)
 
     assert re.search(r"^  3 x layers 0-2 +attention \+ 4 experts, 1 active ", text, re.MULTILINE)
     assert re.search(r"^      q_proj +64 x 64 +12,288 ", text, re.MULTILINE)
-    assert [row.name for row in outline(tree, 1)] == ["embed_tokens", "layers", "norm", "lm_head"]
-    assert sum(row.total for row in outline(tree, 1)) == report.parameters.total
-    assert "4 x expert" in [row.name for row in outline(tree, 6)]
+    assert [row.name for row in tree_rows(tree, 1)] == ["embed_tokens", "layers", "norm", "lm_head"]
+    assert sum(row.total for row in tree_rows(tree, 1)) == report.parameters.total
+    assert "4 x expert" in [row.name for row in tree_rows(tree, 6)]
 
 
 def test_no_line_is_wider_than_the_terminal(report: CountReport) -> None:
     for width in (44, 60, 80, 120):
-        text = draw(count_table(report, width=width), width=width, color=False)
+        text = render_text(count_table(report, width=width), width=width, color=False)
         assert max(map(len, text.splitlines())) <= width
         assert "…" not in text
         assert "387,264" in text
@@ -91,7 +91,7 @@ def test_no_line_is_wider_than_the_terminal(report: CountReport) -> None:
 
 def test_several_models_as_a_table(report: CountReport) -> None:
     gpt2 = paramcalc.count(paramcalc.load("gpt2"))
-    lines = draw(models_table([report, gpt2], 400), width=None, color=False).splitlines()
+    lines = render_text(count_models_table([report, gpt2], 400), width=None, color=False).splitlines()
 
     assert lines[2].split() == [
         "tiny-moe",
@@ -110,8 +110,8 @@ def test_several_models_as_a_table(report: CountReport) -> None:
 
 
 def test_color_is_there_only_when_asked_for(report: CountReport) -> None:
-    assert "\x1b[" not in draw(count_table(report), width=None, color=False)
-    assert "\x1b[" in draw(count_table(report), width=80, color=True)
+    assert "\x1b[" not in render_text(count_table(report), width=None, color=False)
+    assert "\x1b[" in render_text(count_table(report), width=80, color=True)
 
 
 @pytest.mark.parametrize(
@@ -131,25 +131,27 @@ def test_color_is_there_only_when_asked_for(report: CountReport) -> None:
     ids=range(7),
 )
 def test_patterns_are_written_once(runs: list[tuple[int, str]], text: str) -> None:
-    assert pattern(runs) == text
+    assert pattern_text(runs) == text
 
 
 def test_deepseek_is_three_and_fifty_eight() -> None:
-    text = draw(count_table(paramcalc.count(paramcalc.load("deepseek-v3"))), width=None, color=False)
+    text = render_text(count_table(paramcalc.count(paramcalc.load("deepseek-v3"))), width=None, color=False)
 
     assert "3 x [attention + ffn]  58 x [attention + 256 experts, 8 active + 1 shared]" in text
 
 
 def test_notes_wrap_before_they_are_left_out() -> None:
     """What a figure means is worth a line more on a terminal of 80 columns."""
-    text = draw(count_table(paramcalc.count(paramcalc.load("deepseek-v3")), width=80), width=80, color=False)
+    text = render_text(count_table(paramcalc.count(paramcalc.load("deepseek-v3")), width=80), width=80, color=False)
     assert "multi-token" in text
     assert all(len(line) <= 80 for line in text.splitlines())
-    tied = draw(count_table(paramcalc.count(paramcalc.load("gemma2-2b")), width=80), width=80, color=False)
+    tied = render_text(count_table(paramcalc.count(paramcalc.load("gemma2-2b")), width=80), width=80, color=False)
     assert "lm_head is embed_tokens, counted once" in tied
 
 
 def test_a_long_table_looks_like_a_short_one() -> None:
     columns = [Column("", ["a", "bb"]), Column("total", ["1,000", "2"], right=True), Column("note", ["x", "longer"])]
 
-    assert draw(typed(columns), width=60, color=False) == draw(fitted(columns, 60), width=60, color=False)
+    assert render_text(typed(columns), width=60, color=False) == render_text(
+        fit_columns(columns, 60), width=60, color=False
+    )

@@ -17,14 +17,14 @@ from paramcalc.scaling.model_series import LADDERS
 from paramcalc.scaling.scaling_rules import (
     ABOUT_EXPERTS,
     ImpossibleError,
-    Rules,
-    continued,
-    deepened,
-    reshaped,
-    rules,
-    widened,
+    ScalingRules,
+    changes_for_depth,
+    changes_for_shape,
+    changes_for_width,
+    extend_pattern,
+    scaling_rules,
 )
-from paramcalc.scaling.search import turning
+from paramcalc.scaling.search import largest_inside
 from tests.conftest import Run
 
 TUTORIAL = "tutorial-110m"
@@ -48,7 +48,7 @@ LLAMA = valued(
 
 
 def test_heads_and_widths_grow_in_proportion() -> None:
-    assert widened(LLAMA, 6144, Rules()) == {
+    assert changes_for_width(LLAMA, 6144, ScalingRules()) == {
         "hidden_size": 6144,
         "num_attention_heads": 48,
         "num_key_value_heads": 12,
@@ -58,15 +58,15 @@ def test_heads_and_widths_grow_in_proportion() -> None:
 
 def test_a_feed_forward_width_is_rounded_to_a_multiple() -> None:
     # 14336 = 2^11 x 7: the multiple is 256, the largest there is; 3.5 x 4224 = 14784 lies between 14592 and 14848
-    assert widened(LLAMA, 4224, Rules())["intermediate_size"] == 14848
-    assert widened(LLAMA, 4224, Rules(multiple_of=1))["intermediate_size"] == 14784
+    assert changes_for_width(LLAMA, 4224, ScalingRules())["intermediate_size"] == 14848
+    assert changes_for_width(LLAMA, 4224, ScalingRules(multiple_of=1))["intermediate_size"] == 14784
 
 
 def test_key_value_heads_divide_the_query_heads() -> None:
     """33 heads: a quarter of them would be 8.25; the divisors of 33 are 1, 3, 11 and 33, of which 11 is nearest."""
-    assert widened(LLAMA, 33 * 128, Rules())["num_key_value_heads"] == 11
+    assert changes_for_width(LLAMA, 33 * 128, ScalingRules())["num_key_value_heads"] == 11
     single = LLAMA | valued(num_key_value_heads=1)
-    assert widened(single, 8192, Rules())["num_key_value_heads"] == 1
+    assert changes_for_width(single, 8192, ScalingRules())["num_key_value_heads"] == 1
 
 
 def test_key_value_heads_of_windows_divide_the_query_heads_of_windows() -> None:
@@ -78,7 +78,7 @@ def test_key_value_heads_of_windows_divide_the_query_heads_of_windows() -> None:
         swa_num_attention_heads=96,
         swa_num_key_value_heads=16,
     )
-    changed = widened(two, 192, Rules())
+    changed = changes_for_width(two, 192, ScalingRules())
 
     assert (changed["num_attention_heads"], changed["num_key_value_heads"]) == (12, 6)
     assert (changed["swa_num_attention_heads"], changed["swa_num_key_value_heads"]) == (192, 32)
@@ -87,17 +87,17 @@ def test_key_value_heads_of_windows_divide_the_query_heads_of_windows() -> None:
 def test_key_value_heads_are_never_far_from_their_ratio() -> None:
     """43 is a prime: 1 or 43 where 10.75 are meant would be another design; two heads of one group are as near as 2."""
     with pytest.raises(ImpossibleError, match=r"43 heads, and no number of key/value heads near 10\.75"):
-        widened(LLAMA, 43 * 128, Rules())
-    assert widened(LLAMA, 256, Rules())["num_key_value_heads"] == 1
-    assert "num_key_value_heads" not in widened(LLAMA, 43 * 128, Rules(kv_heads="kept"))
+        changes_for_width(LLAMA, 43 * 128, ScalingRules())
+    assert changes_for_width(LLAMA, 256, ScalingRules())["num_key_value_heads"] == 1
+    assert "num_key_value_heads" not in changes_for_width(LLAMA, 43 * 128, ScalingRules(kv_heads="kept"))
 
 
 def test_embeddings_as_wide_as_the_model_stay_so() -> None:
     """OPT's and ELECTRA's have projections only where they are of another width."""
     opt = LLAMA | valued(word_embed_proj_dim=4096, embedding_size=128)
 
-    assert widened(opt, 8192, Rules())["word_embed_proj_dim"] == 8192
-    assert "embedding_size" not in widened(opt, 8192, Rules())
+    assert changes_for_width(opt, 8192, ScalingRules())["word_embed_proj_dim"] == 8192
+    assert "embedding_size" not in changes_for_width(opt, 8192, ScalingRules())
 
 
 def test_distilbert_widens_its_feed_forward_too() -> None:
@@ -107,19 +107,19 @@ def test_distilbert_widens_its_feed_forward_too() -> None:
 
 
 def test_a_pattern_of_letters_is_the_depth_where_there_is_no_other() -> None:
-    assert deepened(valued(hybrid_override_pattern="M-M*" * 3), 4) == {"hybrid_override_pattern": "M-M*"}
+    assert changes_for_depth(valued(hybrid_override_pattern="M-M*" * 3), 4) == {"hybrid_override_pattern": "M-M*"}
 
 
 def test_first_dense_layers_stay_as_many() -> None:
     """As transformers writes DeepSeek's files: one dense layer, then experts; a deeper model has one too."""
     dense, sparse = ["dense"], ["sparse"]
 
-    assert continued(dense + 2 * sparse, 5, "mlp_layer_types") == dense + 4 * sparse
-    assert continued([0, 1, 1, 1], 6, "moe_layer_freq") == [0, 1, 1, 1, 1, 1]
+    assert extend_pattern(dense + 2 * sparse, 5, "mlp_layer_types") == dense + 4 * sparse
+    assert extend_pattern([0, 1, 1, 1], 6, "moe_layer_freq") == [0, 1, 1, 1, 1, 1]
     with pytest.raises(ImpossibleError, match="without a period"):
-        continued(2 * sparse + dense, 5, "mlp_layer_types")
+        extend_pattern(2 * sparse + dense, 5, "mlp_layer_types")
     with pytest.raises(ImpossibleError, match="without a period"):
-        continued(["full_attention", "sliding_attention", "sliding_attention"], 6, "layer_types")
+        extend_pattern(["full_attention", "sliding_attention", "sliding_attention"], 6, "layer_types")
 
 
 SIX = {"num_hidden_layers": 6, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100}
@@ -217,7 +217,9 @@ def test_what_leaves_the_model_as_it_is_is_no_point_of_a_sweep() -> None:
 
 
 def test_rules_can_be_changed() -> None:
-    wide = widened(LLAMA | valued(head_dim=128), 8192, rules({"heads": "kept", "kv_heads": "kept", "ffn": "kept"}))
+    wide = changes_for_width(
+        LLAMA | valued(head_dim=128), 8192, scaling_rules({"heads": "kept", "kv_heads": "kept", "ffn": "kept"})
+    )
 
     assert wide == {"hidden_size": 8192, "head_dim": 256}
 
@@ -225,25 +227,25 @@ def test_rules_can_be_changed() -> None:
 @pytest.mark.parametrize("given", [{"head": "kept"}, {"heads": "same"}, {"multiple_of": "0"}, {"multiple_of": "x"}])
 def test_unknown_rules_are_errors(given: dict[str, str | int]) -> None:
     with pytest.raises(paramcalc.ParamcalcError):
-        rules(given)
+        scaling_rules(given)
 
 
 def test_a_width_without_whole_heads_is_impossible() -> None:
     with pytest.raises(ImpossibleError, match="width 4100 does not give whole num_attention_heads"):
-        widened(LLAMA, 4100, Rules())
+        changes_for_width(LLAMA, 4100, ScalingRules())
 
 
 def test_lists_of_layers_go_on_in_their_period() -> None:
-    assert continued(["s", "s", "f"] * 2, 8, "layer_types") == ["s", "s", "f", "s", "s", "f", "s", "s"]
-    assert continued(["s", "s", "f"] * 2, 4, "layer_types") == ["s", "s", "f", "s"]
+    assert extend_pattern(["s", "s", "f"] * 2, 8, "layer_types") == ["s", "s", "f", "s", "s", "f", "s", "s"]
+    assert extend_pattern(["s", "s", "f"] * 2, 4, "layer_types") == ["s", "s", "f", "s"]
     with pytest.raises(ImpossibleError, match="without a period"):
-        continued(["d", "s", "s", "s"], 8, "mlp_layer_types")
+        extend_pattern(["d", "s", "s", "s"], 8, "mlp_layer_types")
 
 
 def test_a_depth_takes_its_lists_along() -> None:
     pattern = valued(num_hidden_layers=4, layer_types=["f", "s"] * 2, rope=[1, 2])
 
-    assert deepened(pattern, 3) == {"num_hidden_layers": 3, "layer_types": ["f", "s", "f"]}
+    assert changes_for_depth(pattern, 3) == {"num_hidden_layers": 3, "layer_types": ["f", "s", "f"]}
 
 
 # -- sweeps -------------------------------------------------------------------------------------------------------
@@ -332,7 +334,11 @@ def test_a_point_without_a_model_leaves_the_next_ones_as_they_are() -> None:
 
 
 def test_a_list_of_sizes_by_layer_follows_width_and_depth_at_once() -> None:
-    assert reshaped({"d": 8, "d_ff": [8, 16] * 2}, {"n": 2, "d_ff": [4, 8]}, 2) == {"d": 8, "n": 2, "d_ff": [8, 16]}
+    assert changes_for_shape({"d": 8, "d_ff": [8, 16] * 2}, {"n": 2, "d_ff": [4, 8]}, 2) == {
+        "d": 8,
+        "n": 2,
+        "d_ff": [8, 16],
+    }
     base = {"model_type": "gemma3n_text", "hidden_size": 64, "num_hidden_layers": 4, "num_kv_shared_layers": 0}
     rows = paramcalc.scale(base | {"intermediate_size": [128] * 4}, {"depth": [2, 6], "width": [128]}).rows
     assert [row.fields["intermediate_size"] for row in rows] == [[256] * 2, [256] * 6]
@@ -341,8 +347,8 @@ def test_a_list_of_sizes_by_layer_follows_width_and_depth_at_once() -> None:
 
 @pytest.mark.parametrize("near", [0, 1, 5, 99, 100, 101, 4000])
 def test_the_turn_is_found_from_wherever_the_search_begins(near: int) -> None:
-    assert turning(lambda count: count <= 100, near) == 100
-    assert turning(lambda count: count < 0, near) == 0
+    assert largest_inside(lambda count: count <= 100, near) == 100
+    assert largest_inside(lambda count: count < 0, near) == 0
 
 
 def test_a_step_reads_the_weights_that_its_tokens_use_and_the_caches() -> None:

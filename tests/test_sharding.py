@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.parallel.pipeline import layers_of
+from paramcalc.parallel.pipeline import layers_per_stage
 from paramcalc.render.memory import memory_table
-from paramcalc.render.table import draw
+from paramcalc.render.table import render_text
 
 
 def held(name: str, **assumptions: Any) -> Any:
@@ -187,7 +187,7 @@ def test_mamba2_holds_its_one_group_on_every_device() -> None:
     ],
 )
 def test_layers_are_dealt_out_to_stages_as_vllm_does(layers: int, stages: int, each: list[int]) -> None:
-    assert layers_of(layers, stages) == each
+    assert layers_per_stage(layers, stages) == each
 
 
 def test_the_fullest_stage_decides() -> None:
@@ -271,7 +271,7 @@ def test_one_device_holds_everything(name: str) -> None:
 def test_the_table_shows_devices_rules_and_stages(width: int) -> None:
     assumed = {"context": 8192, "tensor_parallel": 2, "pipeline_parallel": 2, "dtype": "bfloat16"}
     report = paramcalc.memory(paramcalc.load("llama3-8b"), **assumed)
-    lines = draw(memory_table(report, width), width=width, color=False).splitlines()
+    lines = render_text(memory_table(report, width), width=width, color=False).splitlines()
 
     assert max(map(len, lines)) <= width
     assert "the fullest of 4 devices holds:" in lines

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import paramcalc
-from paramcalc.base.interning import Pool
+from paramcalc.base.interning import InternPool
 from paramcalc.components import Attention, LatentAttention, Mamba, Mamba2, Mlp, Moe
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack, stacks
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
-from paramcalc.tree.weights import Category, Tie, claimed
+from paramcalc.tree.weights import Category, Tie, effective_category
 
 
 def total(component: Component) -> int:
@@ -127,7 +127,7 @@ def test_a_correction_is_a_buffer() -> None:
 def test_the_outer_category_claims_what_is_inside(
     outer: Category | None, inner: Category | None, category: Category | None
 ) -> None:
-    assert claimed(outer, inner) == category
+    assert effective_category(outer, inner) == category
 
 
 def test_equal_neighbours_become_one_run() -> None:
@@ -210,7 +210,7 @@ def test_tallies_are_the_weights_added_up() -> None:
 
 
 def test_equal_components_of_a_pool_are_one_object() -> None:
-    pool, elsewhere = Pool(), Norm(width=4)
+    pool, elsewhere = InternPool(), Norm(width=4)
 
     def made(hidden: int, *, bias: bool) -> Block:
         ffn = Mlp(width=4, hidden=hidden, gated=True)

@@ -12,7 +12,7 @@ import pytest
 
 import paramcalc
 from paramcalc.reports.trace import TraceBlock, TraceReport
-from paramcalc.sources.presets import names
+from paramcalc.sources.presets import preset_names
 from tests.conftest import Run
 from tests.test_goldens import GOLDENS, read
 
@@ -163,7 +163,7 @@ def test_the_norm_of_bert_follows_the_sum_and_that_of_olmo2_comes_before_it() ->
         assert steps[steps.index("add") + place] == norm
 
 
-@pytest.mark.parametrize("model", names())
+@pytest.mark.parametrize("model", preset_names())
 def test_rows_add_up_to_the_model(model: str) -> None:
     """Layers times their kind: all parameters of the language model, and all work; what comes in goes out."""
     loaded = paramcalc.load(model)

@@ -19,7 +19,7 @@ class Dtype(NamedTuple):
         return -(-elements // self.block_elements) * self.block_bytes
 
 
-PLAIN = (
+SCALAR_DTYPES = (
     Dtype("float64", 1, 8),
     Dtype("float32", 1, 4),
     Dtype("float16", 1, 2),
@@ -34,7 +34,7 @@ PLAIN = (
     Dtype("int4", 2, 1),
 )
 # Blocks of 32 with their scale (and minimum) in the block: what llama.cpp keeps caches in (ggml-common.h).
-BLOCKS = (
+BLOCK_DTYPES = (
     Dtype("q8_0", 32, 34),
     Dtype("q5_1", 32, 24),
     Dtype("q5_0", 32, 22),
@@ -42,8 +42,8 @@ BLOCKS = (
     Dtype("q4_0", 32, 18),
     Dtype("iq4_nl", 32, 18),
 )
-DTYPES = {d.name: d for d in PLAIN + BLOCKS}
-ALIASES = {
+DTYPES = {d.name: d for d in SCALAR_DTYPES + BLOCK_DTYPES}
+DTYPE_ALIASES = {
     "fp64": "float64",
     "double": "float64",
     "fp32": "float32",
@@ -67,7 +67,7 @@ def dtype(name: str) -> Dtype:
     Raises ParamcalcError with the choices.
     """
     key = name.lower().removeprefix("torch.")
-    found = DTYPES.get(ALIASES.get(key, key))
+    found = DTYPES.get(DTYPE_ALIASES.get(key, key))
     if found is None:
-        raise ParamcalcError(f"unknown dtype {name!r}", choices(key, [*DTYPES, *ALIASES]))
+        raise ParamcalcError(f"unknown dtype {name!r}", choices(key, [*DTYPES, *DTYPE_ALIASES]))
     return found

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Pool:
+class InternPool:
     """Frozen objects, equal ones once: those that are made of it can be told apart by identity."""
 
     def __init__(self) -> None:
@@ -52,10 +52,10 @@ class Pool:
             _pool.reset(token)
 
 
-_pool: ContextVar[Pool | None] = ContextVar("pool", default=None)
+_pool: ContextVar[InternPool | None] = ContextVar("pool", default=None)
 
 
-class Pooling(type):
+class InterningMeta(type):
     """How frozen objects are made: taken from the pool where there is one and it has an equal one."""
 
     mappings: bool  # whether a field is a dict of parts

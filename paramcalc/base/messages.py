@@ -6,7 +6,7 @@ from reprlib import Repr
 from typing import Any
 
 
-def beyond(value: int, most: int) -> str:
+def out_of_range(value: int, most: int) -> str:
     """What is said of a size that is a slip."""
     size = f"{value:,}" if value < 10**24 else "absurdly large"
     return f"is {size}; more than {most:,} cannot be meant"
@@ -26,7 +26,7 @@ _BRIEF = _Brief()
 _BRIEF.maxlevel, _BRIEF.maxstring, _BRIEF.maxother, _BRIEF.maxlong = 3, 60, 60, 60
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A value for a message, cut short."""
     text = _BRIEF.repr(value)  # never the whole of it: aliases make a short YAML file a value without end
     return text if len(text) <= 40 else text[:37] + "..."

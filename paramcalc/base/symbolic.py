@@ -17,45 +17,45 @@ Monomial = tuple[str, ...]  # symbols multiplied with each other, in the order o
 ORDER = ["L", "V", "E", "k", "d", "h", "g", "d_h", "d_n", "d_r", "d_v", "r_q", "r_kv", "d_ff", "d_e", "d_s"]
 
 
-class Dim(int):
+class SymbolicInt(int):
     """An integer with a symbol (`d`) or the sum, product or difference that made it. Behaves as the integer."""
 
     made: tuple[Any, ...]
 
-    def __new__(cls, value: int, made: tuple[Any, ...] = ()) -> Dim:
+    def __new__(cls, value: int, made: tuple[Any, ...] = ()) -> SymbolicInt:
         self = int.__new__(cls, value)
         self.made = made
         return self
 
-    def __mul__(self, other: int) -> Dim:
+    def __mul__(self, other: int) -> SymbolicInt:
         if not isinstance(other, int):
             return NotImplemented
-        return Dim(int(self) * int(other), ("*", self, other))
+        return SymbolicInt(int(self) * int(other), ("*", self, other))
 
-    def __add__(self, other: int) -> Dim:
+    def __add__(self, other: int) -> SymbolicInt:
         if not isinstance(other, int):
             return NotImplemented
-        return Dim(int(self) + int(other), ("+", self, other))
+        return SymbolicInt(int(self) + int(other), ("+", self, other))
 
-    def __sub__(self, other: int) -> Dim:
+    def __sub__(self, other: int) -> SymbolicInt:
         if not isinstance(other, int):
             return NotImplemented
-        return Dim(int(self) - int(other), ("-", self, other))
+        return SymbolicInt(int(self) - int(other), ("-", self, other))
 
-    def __rmul__(self, other: int) -> Dim:
+    def __rmul__(self, other: int) -> SymbolicInt:
         if not isinstance(other, int):
             return NotImplemented  # a list, say: [layer] * depth
-        return Dim(int(other) * int(self), ("*", other, self))
+        return SymbolicInt(int(other) * int(self), ("*", other, self))
 
-    def __radd__(self, other: int) -> Dim:
+    def __radd__(self, other: int) -> SymbolicInt:
         if not isinstance(other, int):
             return NotImplemented
-        return Dim(int(other) + int(self), ("+", other, self))
+        return SymbolicInt(int(other) + int(self), ("+", other, self))
 
 
-def named(symbol: str, value: int, *, origin: str = "") -> Dim:
+def symbolic(symbol: str, value: int, *, origin: str = "") -> SymbolicInt:
     """`value` under a symbol of its own; `origin` says where it comes from (a config key, or `d / h`)."""
-    return Dim(value, (symbol, origin))
+    return SymbolicInt(value, (symbol, origin))
 
 
 Size = int  # the type of a size in a component: an integer that may carry a formula
@@ -66,21 +66,21 @@ Size = int  # the type of a size in a component: an integer that may carry a for
 
 def polynomial(size: int) -> Counter[Monomial]:
     """The size as a sum of products of symbols: `{("d", "h", "d_h"): 2}` is 2 d h d_h; () is the constant."""
-    if not isinstance(size, Dim) or not size.made:
+    if not isinstance(size, SymbolicInt) or not size.made:
         return Counter({(): int(size)})
     operation, *operands = size.made
     if operation not in ("*", "+", "-"):
         return Counter({(operation,): 1})
     left, right = (polynomial(operand) for operand in operands)
     if operation == "*":
-        return product(left, right)
+        return polynomial_product(left, right)
     result = Counter(left)
     for monomial, factor in right.items():
         result[monomial] += factor if operation == "+" else -factor
     return result
 
 
-def product(left: Counter[Monomial], right: Counter[Monomial]) -> Counter[Monomial]:
+def polynomial_product(left: Counter[Monomial], right: Counter[Monomial]) -> Counter[Monomial]:
     """The product of two polynomials."""
     result: Counter[Monomial] = Counter()
     for a, p in left.items():
@@ -89,28 +89,28 @@ def product(left: Counter[Monomial], right: Counter[Monomial]) -> Counter[Monomi
     return result
 
 
-def symbols(size: int) -> dict[str, tuple[int, str]]:
+def symbols_in(size: int) -> dict[str, tuple[int, str]]:
     """Every symbol in the size: its value and where it comes from."""
-    if not isinstance(size, Dim) or not size.made:
+    if not isinstance(size, SymbolicInt) or not size.made:
         return {}
     operation, *operands = size.made
     if operation not in ("*", "+", "-"):
         return {operation: (int(size), operands[0])}
-    return symbols(operands[0]) | symbols(operands[1])
+    return symbols_in(operands[0]) | symbols_in(operands[1])
 
 
 def _rank(symbol: str) -> tuple[int, str]:
     return (ORDER.index(symbol) if symbol in ORDER else len(ORDER), symbol)
 
 
-def renamed(size: int, name: Callable[[str, int, str], str]) -> int:
+def rename_symbols(size: int, name: Callable[[str, int, str], str]) -> int:
     """The same size with its symbols renamed by `name(symbol, value, origin)`."""
-    if not isinstance(size, Dim) or not size.made:
+    if not isinstance(size, SymbolicInt) or not size.made:
         return size
     operation, *operands = size.made
     if operation in ("*", "+", "-"):
-        return Dim(int(size), (operation, *(renamed(operand, name) for operand in operands)))
-    return Dim(int(size), (name(operation, int(size), operands[0]), operands[0]))
+        return SymbolicInt(int(size), (operation, *(rename_symbols(operand, name) for operand in operands)))
+    return SymbolicInt(int(size), (name(operation, int(size), operands[0]), operands[0]))
 
 
 def monomial_text(monomial: Monomial) -> str:
@@ -133,14 +133,14 @@ def _place(monomial: Monomial) -> tuple[int, int, list[tuple[int, str]]]:
     return -monomial.count("d"), -len(monomial), [_rank(symbol) for symbol in monomial]
 
 
-def spelled(size: int) -> tuple[str, str]:
+def symbols_and_numbers(size: int) -> tuple[str, str]:
     """One dimension as (symbols, numbers): `("h d_h", "32 x 128")`; sums come in brackets."""
-    if not isinstance(size, Dim) or not size.made:
+    if not isinstance(size, SymbolicInt) or not size.made:
         return f"{size:,}", f"{size:,}"
     operation, *operands = size.made
     if operation not in ("*", "+", "-"):
         return operation, f"{size:,}"
-    (left, left_number), (right, right_number) = (spelled(operand) for operand in operands)
+    (left, left_number), (right, right_number) = (symbols_and_numbers(operand) for operand in operands)
     if operation == "*":
         return (
             f"{bracketed(left)} {bracketed(right)}",
@@ -154,7 +154,7 @@ def bracketed(text: str) -> str:
     return f"({text})" if " + " in text or " - " in text else text
 
 
-def simplified(terms: Counter[Monomial], values: Mapping[str, int]) -> tuple[Counter[Monomial], list[str]]:
+def simplify(terms: Counter[Monomial], values: Mapping[str, int]) -> tuple[Counter[Monomial], list[str]]:
     """The same polynomial where sizes coincide, and the facts used: `h d_h = d` turns 2 d h d_h into 2 d^2."""
     facts: list[str] = []
     for old, factor, new in _coincidences(values):

@@ -7,21 +7,28 @@ from decimal import Decimal
 
 from paramcalc.base.errors import ParamcalcError
 
-COUNTS = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K"))
-BYTES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+COUNT_UNITS = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K"))
+BYTE_UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _TOKENS = {"": 1, "k": 2**10, "m": 2**20}
-FLOPS = ((10**18, "EFLOP"), (10**15, "PFLOP"), (10**12, "TFLOP"), (10**9, "GFLOP"), (10**6, "MFLOP"), (10**3, "kFLOP"))
+FLOP_UNITS = (
+    (10**18, "EFLOP"),
+    (10**15, "PFLOP"),
+    (10**12, "TFLOP"),
+    (10**9, "GFLOP"),
+    (10**6, "MFLOP"),
+    (10**3, "kFLOP"),
+)
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 
 
 def human_count(number: int) -> str:
     """`8030261248` as `8.03 B`: decimal, three figures or so."""
-    return _scaled(number, COUNTS) or f"{number:,}"
+    return _scaled(number, COUNT_UNITS) or f"{number:,}"
 
 
 def short_count(number: int) -> str:
     """`109529856` as `110 M`, `1408255488` as `1.41 B`: three figures, for plots; `2 B` where that is exact."""
-    for factor, unit in COUNTS:
+    for factor, unit in COUNT_UNITS:
         if number >= factor:
             value = Decimal(number) / factor
             places = 2 if value < Decimal("9.995") else 1 if value < Decimal("99.95") else 0
@@ -31,12 +38,12 @@ def short_count(number: int) -> str:
 
 def human_bytes(number: int) -> str:
     """`16060522496` as `14.96 GiB`: binary, and always says so."""
-    return _scaled(number, BYTES) or f"{number:,} B"
+    return _scaled(number, BYTE_UNITS) or f"{number:,} B"
 
 
 def human_flops(number: int) -> str:
     """`158140695838720` as `158.1 TFLOP`: decimal, as rates of hardware are."""
-    return _scaled(number, FLOPS) or f"{number:,} FLOP"
+    return _scaled(number, FLOP_UNITS) or f"{number:,} FLOP"
 
 
 def _scaled(number: int, steps: tuple[tuple[int, str], ...]) -> str | None:

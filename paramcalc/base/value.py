@@ -7,7 +7,7 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from paramcalc.base.interning import Pooling, T, _pool
+from paramcalc.base.interning import InterningMeta, T, _pool
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
@@ -19,11 +19,11 @@ else:
 
 
 REQUIRED: Any = object()
-REMEMBERED = "_remembered"  # what an object may hold beside its fields
+CACHE_ATTRIBUTE = "_remembered"  # what an object may hold beside its fields
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-class Frozen(metaclass=Pooling):
+class Frozen(metaclass=InterningMeta):
     """Keyword-only, frozen fields, declared as in a dataclass (`width: int`, `bias: bool = False`); equal by value.
 
     Not a dataclass in fact: that compiles six methods for each class at every start, which for the component classes
@@ -81,7 +81,7 @@ class Frozen(metaclass=Pooling):
     def _changed(self, changes: Mapping[str, Any]) -> Self:
         other = object.__new__(type(self))
         other.__dict__.update({**self.__dict__, **changes})
-        other.__dict__.pop(REMEMBERED, None)
+        other.__dict__.pop(CACHE_ATTRIBUTE, None)
         return other
 
     def values(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Frozen(metaclass=Pooling):
 
     def remembered(self, name: str, derive: Callable[[], Iterable[T]]) -> tuple[T, ...]:
         """What is derived from the fields alone, derived once: nothing here ever changes."""
-        memory = self.__dict__.setdefault(REMEMBERED, {})
+        memory = self.__dict__.setdefault(CACHE_ATTRIBUTE, {})
         if name not in memory:
             memory[name] = tuple(derive())
         found: tuple[T, ...] = memory[name]

@@ -30,7 +30,7 @@ COMMANDS = (
     "dtypes",
     "schema",
 )
-ABOUT = "Exact parameter counts of transformer and hybrid models, by arithmetic, from a config alone."
+HELP_TEXT = "Exact parameter counts of transformer and hybrid models, by arithmetic, from a config alone."
 
 
 class Commands(CommandGroup):
@@ -39,7 +39,7 @@ class Commands(CommandGroup):
     def meant(self, word: str) -> str:
         from paramcalc.sources import files
 
-        if files.exists(word):
+        if files.source_exists(word):
             return f"to count it: paramcalc count {word}"
         return nearest(word, COMMANDS, fallback="commands: " + ", ".join(COMMANDS))
 
@@ -49,7 +49,7 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     app = typer.Typer(
         name="paramcalc",
         cls=Commands,
-        help=ABOUT,
+        help=HELP_TEXT,
         rich_markup_mode="rich" if colored() else None,  # without colours, without rich
         add_completion=False,
         pretty_exceptions_enable=False,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.base.units import parse_tokens
-from paramcalc.cli.memory_options import ASKED
-from paramcalc.cli.option import CONTEXT
-from paramcalc.cli.option_groups import MODELS, OUTPUT, Group, takes
+from paramcalc.cli.memory_options import MEMORY_OPTIONS
+from paramcalc.cli.option import DEFAULT_CONTEXT
+from paramcalc.cli.option_groups import MODELS, OUTPUT, OptionGroup, takes
 from paramcalc.cli.options import FLAG
 from paramcalc.cli.output import Output, warn
 from paramcalc.cli.typer_classes import InOrder
@@ -18,7 +18,9 @@ from paramcalc.model import Model
 if TYPE_CHECKING:
     from paramcalc.render.answer import View
 
-TOKENS = Group({"context": ASKED["context"].annotation()}, lambda context: parse_tokens(context or CONTEXT))
+CONTEXT_GROUP = OptionGroup(
+    {"context": MEMORY_OPTIONS["context"].annotation()}, lambda context: parse_tokens(context or DEFAULT_CONTEXT)
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +30,7 @@ def register(app: typer.Typer) -> None:
     )
 
 
-@takes(models=MODELS, context=TOKENS, out=OUTPUT)
+@takes(models=MODELS, context=CONTEXT_GROUP, out=OUTPUT)
 def compare(
     models: list[Model],
     context: int,
@@ -42,14 +44,14 @@ def compare(
     ] = False,
 ) -> None:
     """Set models side by side, with ratios to the first; of two of one family, say what each changed field did."""
-    from paramcalc.scaling.compare import figures
+    from paramcalc.scaling.compare import compare_figures
 
     def view() -> View:
         from paramcalc.render.compare import compare_view
 
         return compare_view(answer)
 
-    answer = figures(models, context=context, only_different=only_different)
+    answer = compare_figures(models, context=context, only_different=only_different)
     warn(answer["warnings"])
     out.show([answer], view)
     if fail_on_difference and any(row["differs"] for row in answer["rows"]):

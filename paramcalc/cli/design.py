@@ -9,14 +9,14 @@ import typer  # noqa: TID253  (only the command line imports this module)
 from paramcalc.assumptions import Assumptions
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.units import parse_amount
-from paramcalc.cli.memory_options import ASSUMED
-from paramcalc.cli.option import whole
+from paramcalc.cli.memory_options import MEMORY_GROUP
+from paramcalc.cli.option import whole_number
 from paramcalc.cli.option_groups import BASE, OUTPUT, takes
 from paramcalc.cli.options import GpuOpt, UtilizationOpt
-from paramcalc.cli.output import Output, saved, warn
+from paramcalc.cli.output import Output, warn, write_file
 from paramcalc.cli.plots import PLOTS, Drawing
-from paramcalc.cli.scale import TokensOpt, trained
-from paramcalc.cli.sweep_options import DepthsOpt, OverlayOpt, RuleOpt, ladders, numbers, rule
+from paramcalc.cli.scale import TokensOpt, parse_training_tokens
+from paramcalc.cli.sweep_options import DepthsOpt, OverlayOpt, RuleOpt, ladder_names, number_list, read_rules
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: paramcalc design --budget 1.1B --depth 12:48:4 --vocab 32000 --head-dim 64")(design)
 
 
-@takes(base=BASE, assumed=ASSUMED, drawing=PLOTS, out=OUTPUT)
+@takes(base=BASE, assumed=MEMORY_GROUP, drawing=PLOTS, out=OUTPUT)
 def design(
     base: Model | None,
     assumed: Assumptions,
@@ -72,49 +72,51 @@ def design(
     """Find the models that come closest to a budget: for each depth the width, or any one field."""
     from paramcalc.scaling import design as designing
     from paramcalc.scaling import scaling_rules as following
-    from paramcalc.scaling.evaluate import Question
-    from paramcalc.scaling.search import BEYOND, goal
+    from paramcalc.scaling.evaluate import SweepSettings
+    from paramcalc.scaling.search import BUDGET_TOO_SMALL, make_goal
     from paramcalc.scaling.sweep import device_named
 
     drawing.check(out)
     if save is not None and not save.lower().endswith((".yaml", ".yml")):
         raise ParamcalcError(f"--save {save}: a design is written as YAML", "name the file like design.yaml")
     model = _base(base, vocab, head_dim)
-    asked = Question(assumed=assumed, training_tokens=trained(training_tokens), device=device_named(gpu))
+    asked = SweepSettings(
+        assumed=assumed, training_tokens=parse_training_tokens(training_tokens), device=device_named(gpu)
+    )
     number, is_bytes = (None, False) if budget is None else parse_amount(budget)
     word = match or ("weight-bytes" if is_bytes else "total")
     if budget is not None and is_bytes != (word == "weight-bytes"):
         raise ParamcalcError(f"--budget {budget} is no figure of {word}", "8GiB is of weight-bytes, 1.1B of the others")
-    answer = designing.figures(
+    answer = designing.design_figures(
         model,
-        goal(number, word, asked, utilization or 1),
-        depth=numbers("depth", depth) if depth else designing.SPREAD if base is None and not solve else (),
+        make_goal(number, word, asked, utilization or 1),
+        depth=number_list("depth", depth) if depth else designing.DEFAULT_DEPTHS if base is None and not solve else (),
         solve=solve,
-        multiple_of=whole(multiple_of) if multiple_of else None,
-        follow=following.rules(rule(rules)),
+        multiple_of=whole_number(multiple_of) if multiple_of else None,
+        follow=following.scaling_rules(read_rules(rules)),
         asked=asked,
-        overlay=ladders(overlay),
+        overlay=ladder_names(overlay),
     )
     warn(answer["warnings"])
     if answer["best"] is None:
         problems = [row["problem"] for row in answer["rows"]]
-        if not all(problem.startswith(BEYOND) for problem in problems):
+        if not all(problem.startswith(BUDGET_TOO_SMALL) for problem in problems):
             raise ParamcalcError(f"no model can be: {problems[0]}", "try other depths, or another base")
         out.show([answer], lambda: _view(answer, model, Drawing(chart=False, path=None, kinds=())))
         raise typer.Exit(1)
     if drawing.path:
         drawing.to_file(_report(answer), model)
     if save is not None:
-        saved(save, designing.as_yaml(model, answer))
+        write_file(save, designing.as_yaml(model, answer))
     out.show([answer], lambda: _view(answer, model, drawing))
 
 
 def _base(base: Model | None, vocab: str | None, head_dim: str | None) -> Model:
-    from paramcalc.scaling.design import standard
+    from paramcalc.scaling.design import default_base
 
     if base is None:
         sizes = {"vocab": vocab, "head_dim": head_dim}
-        return standard(**{name: whole(text) for name, text in sizes.items() if text is not None})
+        return default_base(**{name: whole_number(text) for name, text in sizes.items() if text is not None})
     for option, text, field in (("--vocab", vocab, "vocab_size"), ("--head-dim", head_dim, "head_dim")):
         if text is not None:
             raise ParamcalcError(f"{option} is for a design without a base", f"--set {field}={text} changes the base")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.option_groups import OUTPUT, takes
-from paramcalc.cli.output import Output, dumped
+from paramcalc.cli.output import Output, report_data
 
 if TYPE_CHECKING:
     from paramcalc.render.answer import View
@@ -32,4 +32,4 @@ def dtypes(
         return list_view("dtypes", infos, dtype_row)
 
     infos = dtype_infos() if name is None else [dtype_info(name)]
-    out.show(dumped(infos), view, always_list=name is None)
+    out.show(report_data(infos), view, always_list=name is None)

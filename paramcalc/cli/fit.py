@@ -8,10 +8,10 @@ import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.assumptions import Assumptions
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.cli.memory_options import ASSUMED
+from paramcalc.cli.memory_options import MEMORY_GROUP
 from paramcalc.cli.option_groups import MODELS, OUTPUT, takes
 from paramcalc.cli.options import GpuOpt, UtilizationOpt
-from paramcalc.cli.output import Output, told, warn
+from paramcalc.cli.output import Output, warn, warning_lines
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: paramcalc fit --preset llama3-70b --gpu h100 --tp 4 --context 32k --batch 8")(fit)
 
 
-@takes(models=MODELS, assumed=ASSUMED, out=OUTPUT)
+@takes(models=MODELS, assumed=MEMORY_GROUP, out=OUTPUT)
 def fit(
     models: list[Model],
     assumed: Assumptions,
@@ -33,7 +33,7 @@ def fit(
 ) -> None:
     """Say whether a model fits on a GPU; exit with 1 where it does not."""
     from paramcalc.footprint import fit as verdict
-    from paramcalc.footprint.devices import device
+    from paramcalc.footprint.devices import find_device
 
     def view() -> View:
         from paramcalc.render.fit import fit_view
@@ -42,9 +42,9 @@ def fit(
 
     if gpu is None:
         raise ParamcalcError("no GPU given", "--gpu h100, or --gpu 24GiB; `paramcalc gpus` lists them")
-    one, share = device(gpu), verdict.utilization(utilization or verdict.UTILIZATION)
-    answers = [verdict.figures(model, assumed, one, share) for model in models]
-    warn(told(answers))
+    one, share = find_device(gpu), verdict.utilization(utilization or verdict.DEFAULT_UTILIZATION)
+    answers = [verdict.fit_figures(model, assumed, one, share) for model in models]
+    warn(warning_lines(answers))
     out.show(answers, view)
     if not all(answer["fits"] for answer in answers):
         raise typer.Exit(1)

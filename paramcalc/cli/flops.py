@@ -9,8 +9,8 @@ import typer  # noqa: TID253  (only the command line imports this module)
 from paramcalc.cli.option_groups import MODELS, OUTPUT, takes
 from paramcalc.cli.options import FLAG
 from paramcalc.cli.output import Output, warn
-from paramcalc.cli.workload_options import SETTING
-from paramcalc.compute.workload import Setting
+from paramcalc.cli.workload_options import WORKLOAD_GROUP
+from paramcalc.compute.workload import Workload
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: paramcalc flops --preset llama3-8b --context 8k --causal")(flops)
 
 
-@takes(models=MODELS, asked=SETTING, out=OUTPUT)
+@takes(models=MODELS, asked=WORKLOAD_GROUP, out=OUTPUT)
 def flops(
     models: list[Model],
-    asked: Setting,
+    asked: Workload,
     out: Output,
     by_part: Annotated[
         bool, typer.Option("--by-part", metavar=FLAG, help="One line for each matrix and product, not each category.")
@@ -35,13 +35,13 @@ def flops(
     ] = False,
 ) -> None:
     """Count the floating-point operations of one or several models, forward and backward."""
-    from paramcalc.compute.flops import figures
+    from paramcalc.compute.flops import flops_figures
 
     def view() -> View:
         from paramcalc.render.flops import flops_view
 
         return flops_view(answers, by_part=by_part, explain=explain)
 
-    answers = [figures(model, asked) for model in models]
+    answers = [flops_figures(model, asked) for model in models]
     warn(warning for answer in answers for warning in answer["warnings"])
     out.show(answers, view)

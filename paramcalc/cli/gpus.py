@@ -24,8 +24,8 @@ def gpus(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show one of them.")] = None,
 ) -> None:
     """List the GPUs that are known: memory, bandwidth, compute, and where the figures come from."""
-    from paramcalc.footprint.devices import device, devices
-    from paramcalc.footprint.fit import described
+    from paramcalc.footprint.devices import find_device, known_devices
+    from paramcalc.footprint.fit import device_info
 
     def view() -> View:
         from paramcalc.render.listings import device_row, list_view
@@ -33,5 +33,5 @@ def gpus(
 
         return list_view("gpus", map(DeviceInfo.model_validate, answers), device_row)
 
-    answers = [described(one) for one in (devices() if name is None else [device(name)])]
+    answers = [device_info(one) for one in (known_devices() if name is None else [find_device(name)])]
     out.show(answers, view, always_list=name is None)

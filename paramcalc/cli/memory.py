@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.assumptions import Assumptions
-from paramcalc.cli.memory_options import ASSUMED
+from paramcalc.cli.memory_options import MEMORY_GROUP
 from paramcalc.cli.option_groups import MODELS, OUTPUT, takes
 from paramcalc.cli.options import FLAG
-from paramcalc.cli.output import Output, dumped, told, warn
+from paramcalc.cli.output import Output, report_data, warn, warning_lines
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
     )
 
 
-@takes(models=MODELS, assumed=ASSUMED, out=OUTPUT)
+@takes(models=MODELS, assumed=MEMORY_GROUP, out=OUTPUT)
 def memory(
     models: list[Model],
     assumed: Assumptions,
@@ -34,7 +34,7 @@ def memory(
     ] = False,
 ) -> None:
     """Say what one or several models take in bytes: weights, caches, states."""
-    from paramcalc.footprint.memory import figures
+    from paramcalc.footprint.memory import memory_figures
 
     def view() -> View:
         from paramcalc.render.memory import memory_view
@@ -42,22 +42,22 @@ def memory(
         return memory_view(answers)
 
     if explain:
-        explained(models, assumed, out)
+        explained_memory(models, assumed, out)
         return
-    answers = [figures(model, assumed) for model in models]
-    warn(told(answers))
+    answers = [memory_figures(model, assumed) for model in models]
+    warn(warning_lines(answers))
     out.show(answers, view)
 
 
-def explained(models: list[Model], assumed: Assumptions, out: Output) -> None:
+def explained_memory(models: list[Model], assumed: Assumptions, out: Output) -> None:
     """The arithmetic instead of its result."""
-    from paramcalc.footprint.explain import explain
+    from paramcalc.footprint.explain import explain_memory
 
     def view() -> View:
         from paramcalc.render.explain import explain_view
 
         return explain_view(answers)
 
-    answers = dumped(explain(model, assumed) for model in models)
-    warn(told(answers))
+    answers = report_data(explain_memory(model, assumed) for model in models)
+    warn(warning_lines(answers))
     out.show(answers, view)

@@ -8,8 +8,8 @@ from typing import Any
 from paramcalc.assumptions import OVERHEAD, PREFILL_CHUNK, Assumptions, assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.units import human_bytes, parse_bytes, parse_tokens
-from paramcalc.cli.option import BATCH, CONTEXT, INCLUDE_MTP, SOURCE, Asked, context, values, whole
-from paramcalc.cli.option_groups import Group
+from paramcalc.cli.option import BATCH, DEFAULT_CONTEXT, INCLUDE_MTP, SOURCE, Option, context, values, whole_number
+from paramcalc.cli.option_groups import OptionGroup
 
 
 def average(text: str) -> str:
@@ -19,7 +19,7 @@ def average(text: str) -> str:
     return f"exl2-{text}bpw"
 
 
-def pair(text: str) -> tuple[str, str]:
+def dtype_of_pair(text: str) -> tuple[str, str]:
     """`norm=fp32` as ("norm", "fp32")."""
     part, equals, dtype = text.partition("=")
     if not equals or not part.strip() or not dtype.strip():
@@ -27,60 +27,62 @@ def pair(text: str) -> tuple[str, str]:
     return part.strip(), dtype.strip()
 
 
-ASKED = {
+MEMORY_OPTIONS = {
     "context": context(
-        f"Tokens of each sequence, prompt and answer: 8192, 8k, 128k (131,072). {CONTEXT} if not given."
+        f"Tokens of each sequence, prompt and answer: 8192, 8k, 128k (131,072). {DEFAULT_CONTEXT} if not given."
     ),
     "batch": BATCH,
     "source": SOURCE,
-    "dtype": Asked(
+    "dtype": Option(
         ("--dtype", "--quantization"), "FORMAT", "Format of the weights; the checkpoint's own if not given."
     ),
-    "dtype_of": Asked(("--dtype-of",), "PART=FORMAT", "Format of a category or path, like norm=fp32.", pair, many=True),
-    "bpw": Asked(("--bpw",), "BITS", "Average bits for each weight, as ExLlamaV2 mixes them: 4.65.", average),
+    "dtype_of": Option(
+        ("--dtype-of",), "PART=FORMAT", "Format of a category or path, like norm=fp32.", dtype_of_pair, many=True
+    ),
+    "bpw": Option(("--bpw",), "BITS", "Average bits for each weight, as ExLlamaV2 mixes them: 4.65.", average),
     "include_mtp": INCLUDE_MTP,
-    "kv_cache_dtype": Asked(("--kv-cache-dtype",), "DTYPE", "Dtype of keys and values, like fp8 or q8_0."),
-    "v_cache_dtype": Asked(("--v-cache-dtype",), "DTYPE", "Dtype of values, where it is not that of keys."),
-    "state_dtype": Asked(("--state-dtype",), "DTYPE", "Dtype of recurrent states; the reference's if not given."),
-    "kv_policy": Asked(
+    "kv_cache_dtype": Option(("--kv-cache-dtype",), "DTYPE", "Dtype of keys and values, like fp8 or q8_0."),
+    "v_cache_dtype": Option(("--v-cache-dtype",), "DTYPE", "Dtype of values, where it is not that of keys."),
+    "state_dtype": Option(("--state-dtype",), "DTYPE", "Dtype of recurrent states; the reference's if not given."),
+    "kv_policy": Option(
         ("--kv-policy",),
         "POLICY",
         "windowed: what must be kept; uniform: engines that reserve full pages for every attention layer.",
     ),
-    "mla": Asked(("--mla",), "FORM", "What latent attention keeps: latent, or expanded keys and values."),
-    "conv_columns": Asked(
+    "mla": Option(("--mla",), "FORM", "What latent attention keeps: latent, or expanded keys and values."),
+    "conv_columns": Option(
         ("--conv-columns",), "COLUMNS", "Inputs of a short convolution that are kept: kernel, or kernel-1."
     ),
-    "tensor_parallel": Asked(("--tensor-parallel-size", "--tp"), "N", "Devices that share each layer.", whole),
-    "pipeline_parallel": Asked(
-        ("--pipeline-parallel-size", "--pp"), "N", "Stages of layers, one after the other.", whole
+    "tensor_parallel": Option(("--tensor-parallel-size", "--tp"), "N", "Devices that share each layer.", whole_number),
+    "pipeline_parallel": Option(
+        ("--pipeline-parallel-size", "--pp"), "N", "Stages of layers, one after the other.", whole_number
     ),
-    "expert_parallel": Asked(
-        ("--expert-parallel-size", "--ep"), "N", "Devices, or groups of them, that take whole experts.", whole
+    "expert_parallel": Option(
+        ("--expert-parallel-size", "--ep"), "N", "Devices, or groups of them, that take whole experts.", whole_number
     ),
-    "data_parallel": Asked(
+    "data_parallel": Option(
         ("--data-parallel-size", "--dp"),
         "N",
         "Groups that share the batch; each has all of attention, and experts are dealt out to all.",
-        whole,
+        whole_number,
     ),
-    "prefill_chunk": Asked(
+    "prefill_chunk": Option(
         ("--max-num-batched-tokens", "--prefill-chunk"),
         "TOKENS",
         f"Tokens that one step prefills at most; {PREFILL_CHUNK:,} if not given.",
         parse_tokens,
     ),
-    "attention": Asked(("--attention",), "KERNEL", "flash, or eager: with the scores in memory as a whole."),
-    "logits_dtype": Asked(("--logits-dtype",), "DTYPE", "Dtype of the logits; float32 if not given."),
-    "overhead": Asked(
+    "attention": Option(("--attention",), "KERNEL", "flash, or eager: with the scores in memory as a whole."),
+    "logits_dtype": Option(("--logits-dtype",), "DTYPE", "Dtype of the logits; float32 if not given."),
+    "overhead": Option(
         ("--overhead",), "SIZE", f"Bytes that each device loses; {human_bytes(OVERHEAD)} if not given.", parse_bytes
     ),
 }
 
 
-def assumed(**texts: Any) -> Assumptions:
+def read_assumptions(**texts: Any) -> Assumptions:
     """The texts of the options, read and checked."""
-    given = {"context": parse_tokens(CONTEXT)} | values(ASKED, texts)
+    given = {"context": parse_tokens(DEFAULT_CONTEXT)} | values(MEMORY_OPTIONS, texts)
     if "bpw" in given:
         if "dtype" in given:
             raise ParamcalcError("--bpw and --dtype both state a format", "leave one of them out")
@@ -88,4 +90,4 @@ def assumed(**texts: Any) -> Assumptions:
     return assume(**given)
 
 
-ASSUMED = Group({name: asked.annotation() for name, asked in ASKED.items()}, assumed)
+MEMORY_GROUP = OptionGroup({name: asked.annotation() for name, asked in MEMORY_OPTIONS.items()}, read_assumptions)

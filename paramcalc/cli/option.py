@@ -11,10 +11,10 @@ from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.units import parse_tokens
 from paramcalc.cli.options import FLAG
 
-CONTEXT = "8k"  # where none is given; printed with the result
+DEFAULT_CONTEXT = "8k"  # where none is given; printed with the result
 
 
-class Asked(NamedTuple):
+class Option(NamedTuple):
     """An option: its flags, the word for its value, its help, and how its text is read."""
 
     flags: tuple[str, ...]
@@ -33,25 +33,25 @@ class Asked(NamedTuple):
         return tuple(map(self.read, text)) if self.many else self.read(text)
 
 
-def whole(text: str) -> int:
+def whole_number(text: str) -> int:
     """A whole number."""
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise ParamcalcError(f"{text!r} is not a whole number", "write it like 8")
     return int(text)
 
 
-def context(meaning: str) -> Asked:
+def context(meaning: str) -> Option:
     """How many tokens a sequence has, and what if it is not said."""
-    return Asked(("--context", "-c", "--max-model-len"), "TOKENS", meaning, parse_tokens)
+    return Option(("--context", "-c", "--max-model-len"), "TOKENS", meaning, parse_tokens)
 
 
-BATCH = Asked(("--batch", "-b", "--max-num-seqs"), "N", "Sequences at a time.", whole)
-SOURCE = Asked(("--source",), "TOKENS", "Tokens an encoder has read; as many as --context.", parse_tokens)
-INCLUDE_MTP = Asked(
+BATCH = Option(("--batch", "-b", "--max-num-seqs"), "N", "Sequences at a time.", whole_number)
+SOURCE = Option(("--source",), "TOKENS", "Tokens an encoder has read; as many as --context.", parse_tokens)
+INCLUDE_MTP = Option(
     ("--include-mtp",), FLAG, "Add the modules for multi-token prediction that the checkpoint ships.", bool
 )
 
 
-def values(asked: dict[str, Asked], texts: dict[str, Any]) -> dict[str, Any]:
+def values(asked: dict[str, Option], texts: dict[str, Any]) -> dict[str, Any]:
     """What was given, read: options that were left out are absent."""
     return {name: asked[name].value(text) for name, text in texts.items() if text is not None and text != []}

@@ -32,14 +32,14 @@ from paramcalc.model import Model
 Command = Callable[..., None]
 
 
-class Group(NamedTuple):
+class OptionGroup(NamedTuple):
     """Options by the names of their parameters, and what is made of their values."""
 
     options: Mapping[str, Any]  # name: annotation, or (annotation, default) where that is not None
     made: Callable[..., Any]
 
 
-def takes(**groups: Group) -> Callable[[Command], Command]:
+def takes(**groups: OptionGroup) -> Callable[[Command], Command]:
     """Give a command the options of these groups; it takes what each makes of them, and options of its own."""
 
     def decorate(command: Command) -> Command:
@@ -70,7 +70,7 @@ def _parameter(name: str, option: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def loaded(
+def load_models(
     *,
     models: list[str] | None,
     preset: list[str] | None,
@@ -83,7 +83,7 @@ def loaded(
     from paramcalc.loading.load import build
     from paramcalc.sources import files
 
-    documents = [files.read_preset(m) if isinstance(m, Preset) else files.read(m) for m in models or ()]
+    documents = [files.read_preset(m) if isinstance(m, Preset) else files.read_document(m) for m in models or ()]
     documents += map(files.read_preset, preset or ())
     if not documents:
         raise ParamcalcError("no model given", "give a config.json, or --preset llama3-8b")
@@ -94,7 +94,7 @@ def loaded(
     ]
 
 
-MODELS = Group(
+MODELS = OptionGroup(
     dict(
         models=ModelsArg,
         preset=PresetOpt,
@@ -103,7 +103,7 @@ MODELS = Group(
         strict=(StrictOpt, False),
         as_family=FamilyOpt,
     ),
-    loaded,
+    load_models,
 )
 
 
@@ -116,7 +116,7 @@ def base_model(*, base: str | None, models: list[str] | None, preset: list[str] 
         if idle is not None:
             raise ParamcalcError(f"{idle} is for a base, and none is given", "give a config.json, or --preset NAME")
         return None
-    found = loaded(models=given, preset=preset, **others)
+    found = load_models(models=given, preset=preset, **others)
     if len(found) > 1:
         raise ParamcalcError(f"{len(found)} models given, where one is the base of all", "leave out all but one")
     return found[0]
@@ -125,8 +125,8 @@ def base_model(*, base: str | None, models: list[str] | None, preset: list[str] 
 BaseOpt = Annotated[
     str | None, typer.Option("--base", metavar="MODEL", help="The model that others are made from, like MODEL.")
 ]
-BASE = Group({"base": BaseOpt, **MODELS.options}, base_model)
-OUTPUT = Group(
+BASE = OptionGroup({"base": BaseOpt, **MODELS.options}, base_model)
+OUTPUT = OptionGroup(
     dict(fmt=(FormatOpt, "table"), as_json=(JsonOpt, False), output=OutputOpt),
     lambda fmt, as_json, output: Output(fmt, as_json, output),
 )

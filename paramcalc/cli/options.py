@@ -15,8 +15,8 @@ from paramcalc.base.errors import ParamcalcError
 
 FLAG = " "  # what --help shows as the value of an option that takes none
 HELP = {"help_option_names": ["-h", "--help"]}
-Format = Literal["table", "json", "csv", "markdown"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+OutputFormat = Literal["table", "json", "csv", "markdown"]
+FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
 
 
 ModelsArg = Annotated[
@@ -81,11 +81,11 @@ def overrides(settings: list[str] | None) -> dict[str, Any]:
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
             raise ParamcalcError(f"--set {setting}: no KEY=VALUE", "write it like --set num_hidden_layers=48")
-        result[key.strip()] = value(text.strip())
+        result[key.strip()] = override_value(text.strip())
     return result
 
 
-def value(text: str) -> Any:
+def override_value(text: str) -> Any:
     """A value as JSON has it, as Python writes None, or a bare word, of which `none` is one: `positions=none`."""
     words = {"true": True, "false": False, "null": None}
     if text == "None" or text.lower() in words:
@@ -96,7 +96,7 @@ def value(text: str) -> Any:
         return text
 
 
-def chosen_format(text: str, as_json: bool) -> Format:
+def chosen_format(text: str, as_json: bool) -> OutputFormat:
     """The format that was asked for, in any case."""
     wanted = "json" if as_json else text.lower()
     for fmt in FORMATS:
@@ -105,7 +105,7 @@ def chosen_format(text: str, as_json: bool) -> Format:
     raise ParamcalcError(f"unknown format {text!r}", "known: " + ", ".join(FORMATS))
 
 
-def levels(text: str | None) -> int | None:
+def tree_depth(text: str | None) -> int | None:
     """How many levels of a tree to open: a whole number from 1 on."""
     if text is None:
         return None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.base.errors import ParamcalcError, one_line
-from paramcalc.cli.options import Format, chosen_format
+from paramcalc.cli.options import OutputFormat, chosen_format
 from paramcalc.cli.streams import colored, say
 from paramcalc.render import text
 
@@ -25,7 +25,7 @@ class Output:
     """Where a command's result goes and in which format."""
 
     def __init__(self, fmt: str, as_json: bool, path: str | None) -> None:
-        self.format: Format = chosen_format(fmt, as_json)
+        self.format: OutputFormat = chosen_format(fmt, as_json)
         self.path = path
 
     def show(
@@ -43,7 +43,7 @@ class Output:
         self,
         *,
         answers: Callable[[], Sequence[Mapping[str, Any]]],
-        rows: Callable[[], Sequence[text.Row]],
+        rows: Callable[[], Sequence[text.RowData]],
         table: Callable[[int | None], RenderableType | str],
         always_list: bool = False,
     ) -> None:
@@ -64,19 +64,19 @@ class Output:
         drawing = table(width)
         if isinstance(drawing, str):
             return drawing
-        from paramcalc.render.table import draw
+        from paramcalc.render.table import render_text
 
-        return draw(drawing, width=width, color=terminal and colored())
+        return render_text(drawing, width=width, color=terminal and colored())
 
     def write(self, result: str) -> None:
         """Write finished text; a file is opened only now, when there is something to put into it."""
         if self.path is None:
             sys.stdout.write(result)
         else:
-            saved(self.path, result)
+            write_file(self.path, result)
 
 
-def saved(path: str, result: str | bytes) -> None:
+def write_file(path: str, result: str | bytes) -> None:
     """Write a file whole or not at all: what is interrupted leaves what was there before."""
     content = result.encode("utf-8", errors="backslashreplace") if isinstance(result, str) else result
     try:
@@ -115,13 +115,13 @@ def warnings_of(models: Sequence[Model]) -> Iterator[str]:
             yield warning if len(models) == 1 else f"{about}: {warning}"
 
 
-def told(answers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def warning_lines(answers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What is to be said of each answer, which may be more than of its model; of several, with the name."""
     for answer in answers:
         about = "" if len(answers) == 1 else f"{answer['model']['name']}: "
         yield from (about + warning for warning in answer["warnings"])
 
 
-def dumped(reports: Iterable[Report]) -> list[dict[str, Any]]:
+def report_data(reports: Iterable[Report]) -> list[dict[str, Any]]:
     """Reports as the data that JSON writes."""
     return [report.model_dump(mode="json") for report in reports]

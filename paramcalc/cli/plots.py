@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.cli.option_groups import Group
+from paramcalc.cli.option_groups import OptionGroup
 from paramcalc.cli.options import FLAG
-from paramcalc.cli.output import Output, saved
+from paramcalc.cli.output import Output, write_file
 from paramcalc.cli.streams import colored
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Drawing(NamedTuple):
         if self.kinds and not (self.chart or self.path):
             raise ParamcalcError("--plot-kind without a plot", "add --chart, or --plot FILE")
         if self.kinds:
-            from paramcalc.plots.choose import known
+            from paramcalc.plots.choose import check_plot_kind
 
             for kind in self.kinds:
-                known(kind)
+                check_plot_kind(kind)
         if self.path is not None:
             from paramcalc.render.matplotlib_plots import needs_matplotlib, suffix
 
@@ -61,10 +61,10 @@ class Drawing(NamedTuple):
         """Write the file, if one is asked for."""
         if self.path is None:
             return
-        from paramcalc.plots.choose import plots
-        from paramcalc.render.matplotlib_plots import file
+        from paramcalc.plots.choose import choose_plots
+        from paramcalc.render.matplotlib_plots import plot_file
 
-        saved(self.path, file(plots(report, base, self.kinds), self.path))
+        write_file(self.path, plot_file(choose_plots(report, base, self.kinds), self.path))
 
     def under(
         self, table: RenderableType, report: ScaleReport | DesignReport, base: Model, width: int | None
@@ -75,10 +75,10 @@ class Drawing(NamedTuple):
         from rich.console import Group
         from rich.text import Text
 
-        from paramcalc.plots.choose import plots
+        from paramcalc.plots.choose import choose_plots
         from paramcalc.render.charts import chart
 
-        drawn = plots(report, base, self.kinds)
+        drawn = choose_plots(report, base, self.kinds)
         color = width is not None and colored()
         return Group(table, *(Text("\n").append_text(chart(plot, width, color=color)) for plot in drawn))
 
@@ -89,4 +89,4 @@ def drawing(*, chart: bool, plot: str | None, plot_kind: str | None) -> Drawing:
     return Drawing(chart, plot, kinds)
 
 
-PLOTS = Group(dict(chart=(ChartOpt, False), plot=PlotOpt, plot_kind=KindOpt), drawing)
+PLOTS = OptionGroup(dict(chart=(ChartOpt, False), plot=PlotOpt, plot_kind=KindOpt), drawing)

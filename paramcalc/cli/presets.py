@@ -8,7 +8,7 @@ import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.base.errors import nearest
 from paramcalc.cli.options import HELP, FormatOpt, JsonOpt, OutputOpt
-from paramcalc.cli.output import Output, dumped
+from paramcalc.cli.output import Output, report_data
 from paramcalc.cli.typer_classes import CommandGroup
 from paramcalc.sources import presets as shipped
 
@@ -20,9 +20,9 @@ class PresetCommands(CommandGroup):
     """`list` and `show`. A preset in their place is meant to be shown."""
 
     def meant(self, word: str) -> str:
-        if word.lower() in shipped.names():
+        if word.lower() in shipped.preset_names():
             return f"to show it: paramcalc presets show {word.lower()}"
-        close = nearest(word.lower(), shipped.names(), fallback="")
+        close = nearest(word.lower(), shipped.preset_names(), fallback="")
         if close:
             return f"{close} paramcalc presets show NAME shows its file"
         return nearest(word, self.commands, fallback="paramcalc presets list, or paramcalc presets show NAME")
@@ -66,7 +66,7 @@ def list_presets(fmt: FormatOpt = "table", as_json: JsonOpt = False, output: Out
         return list_view("presets", infos, preset_row)
 
     infos = preset_infos()
-    Output(fmt, as_json, output).show(dumped(infos), view, always_list=True)
+    Output(fmt, as_json, output).show(report_data(infos), view, always_list=True)
 
 
 def show_preset(
@@ -84,5 +84,5 @@ def show_preset(
 
         return View(list_view("presets", [info], preset_row).rows, lambda _: text)
 
-    text, info = shipped.text(name), preset_info(name)
-    Output(fmt, as_json, output).show(dumped([info]), view)
+    text, info = shipped.preset_text(name), preset_info(name)
+    Output(fmt, as_json, output).show(report_data([info]), view)

@@ -9,13 +9,22 @@ import typer  # noqa: TID253  (only the command line imports this module)
 from paramcalc.assumptions import Assumptions
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.units import parse_amount
-from paramcalc.cli.memory_options import ASSUMED
+from paramcalc.cli.memory_options import MEMORY_GROUP
 from paramcalc.cli.option_groups import BASE, OUTPUT, takes
 from paramcalc.cli.options import GpuOpt
 from paramcalc.cli.output import Output, warn
 from paramcalc.cli.plots import PLOTS, Drawing
 from paramcalc.cli.progress import progress
-from paramcalc.cli.sweep_options import DepthsOpt, OverlayOpt, RuleOpt, SweepOpt, WidthsOpt, grid, ladders, rule
+from paramcalc.cli.sweep_options import (
+    DepthsOpt,
+    OverlayOpt,
+    RuleOpt,
+    SweepOpt,
+    WidthsOpt,
+    ladder_names,
+    read_grid,
+    read_rules,
+)
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
@@ -37,7 +46,7 @@ TokensOpt = Annotated[
 ]
 
 
-@takes(base=BASE, assumed=ASSUMED, drawing=PLOTS, out=OUTPUT)
+@takes(base=BASE, assumed=MEMORY_GROUP, drawing=PLOTS, out=OUTPUT)
 def scale(
     base: Model | None,
     assumed: Assumptions,
@@ -53,20 +62,22 @@ def scale(
 ) -> None:
     """Compare a grid of models around a base: parameters, FLOPs, bytes, and what depth costs against width."""
     from paramcalc.scaling import scaling_rules as following
-    from paramcalc.scaling.evaluate import Question
-    from paramcalc.scaling.sweep import device_named, figures
+    from paramcalc.scaling.evaluate import SweepSettings
+    from paramcalc.scaling.sweep import device_named, sweep_figures
 
     if base is None:
         raise ParamcalcError("no model given", "give a config.json, or --preset tutorial-110m")
     drawing.check(out)
-    asked = Question(assumed=assumed, training_tokens=trained(training_tokens), device=device_named(gpu))
+    asked = SweepSettings(
+        assumed=assumed, training_tokens=parse_training_tokens(training_tokens), device=device_named(gpu)
+    )
     with progress("points") as each:
-        answer = figures(
+        answer = sweep_figures(
             base,
-            grid(depth, width, sweep),
-            follow=following.rules(rule(rules)),
+            read_grid(depth, width, sweep),
+            follow=following.scaling_rules(read_rules(rules)),
             asked=asked,
-            overlay=ladders(overlay),
+            overlay=ladder_names(overlay),
             each=each,
         )
     warn(answer["warnings"])
@@ -75,7 +86,7 @@ def scale(
     out.show([answer], lambda: _view(answer, base, drawing))
 
 
-def trained(text: str | None) -> int | None:
+def parse_training_tokens(text: str | None) -> int | None:
     """Tokens of a training run."""
     if text is None:
         return None

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.cli.options import value
+from paramcalc.cli.options import override_value
 
-LONGEST = 10**6
+MOST_VALUES = 10**6
 HINT = "write it like 12,24,48 or 12:48:4 (from, to, step)"
 
 DepthsOpt = Annotated[
@@ -39,7 +39,7 @@ OverlayOpt = Annotated[
 ]
 
 
-def numbers(name: str, text: str) -> list[int]:
+def number_list(name: str, text: str) -> list[int]:
     """`12,24,48` or `12:48:4`, both ends included. Raises ParamcalcError for anything else."""
     found: list[int] = []
     for piece in text.split(","):
@@ -47,30 +47,30 @@ def numbers(name: str, text: str) -> list[int]:
         if not all(part.strip().isascii() and part.strip().isdigit() and len(part) < 20 for part in bounds):
             raise ParamcalcError(f"--{name} {text}: {piece.strip()!r} is no number or range", HINT)
         first, last, step, *more = [int(part) for part in bounds] + ([int(bounds[0])] if len(bounds) == 1 else []) + [1]
-        if more[1:] or step < 1 or (last - first) // step >= LONGEST or last < first:
+        if more[1:] or step < 1 or (last - first) // step >= MOST_VALUES or last < first:
             raise ParamcalcError(f"--{name} {text}: {piece.strip()!r} is no range", HINT)
         found += range(first, last + 1, step)
     return list(dict.fromkeys(found))
 
 
-def axis(text: str) -> tuple[str, list[Any]]:
+def field_axis(text: str) -> tuple[str, list[Any]]:
     """`d_ff=2048,4096`, `num_experts=8:64:8` or `tie_word_embeddings=true,false`: a field and its values."""
     field, equals, values = text.partition("=")
     if not equals or not field.strip() or not values.strip():
         raise ParamcalcError(f"--sweep {text}: no FIELD=VALUES", "write it like --sweep d_ff=2048,4096")
     if ":" in values:
-        return field.strip(), list(numbers(f"sweep {field}", values))
-    return field.strip(), [value(piece.strip()) for piece in values.split(",")]
+        return field.strip(), list(number_list(f"sweep {field}", values))
+    return field.strip(), [override_value(piece.strip()) for piece in values.split(",")]
 
 
-def grid(depth: str | None, width: str | None, sweep: Sequence[str] | None) -> dict[str, list[Any]]:
+def read_grid(depth: str | None, width: str | None, sweep: Sequence[str] | None) -> dict[str, list[Any]]:
     """All axes, in the order depth, width, others. Raises ParamcalcError for a field that is swept twice."""
     found: dict[str, list[Any]] = {}
     for name, text in (("depth", depth), ("width", width)):
         if text is not None:
-            found[name] = list(numbers(name, text))
+            found[name] = list(number_list(name, text))
     for text in sweep or ():
-        field, values = axis(text)
+        field, values = field_axis(text)
         if field in found:
             raise ParamcalcError(f"--sweep {text}: {field} is swept already", "give all its values at once")
         found[field] = values
@@ -79,12 +79,12 @@ def grid(depth: str | None, width: str | None, sweep: Sequence[str] | None) -> d
     return found
 
 
-def ladders(text: str | None) -> list[str]:
+def ladder_names(text: str | None) -> list[str]:
     """`gpt3,pythia` as names."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
-def rule(given: Sequence[str] | None) -> dict[str, str | int]:
+def read_rules(given: Sequence[str] | None) -> dict[str, str | int]:
     """`["heads=kept"]` as a mapping."""
     found: dict[str, str | int] = {}
     for text in given or ():

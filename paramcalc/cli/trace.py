@@ -8,8 +8,8 @@ import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.cli.option_groups import MODELS, OUTPUT, takes
 from paramcalc.cli.output import Output, warn
-from paramcalc.cli.workload_options import SETTING
-from paramcalc.compute.workload import Setting
+from paramcalc.cli.workload_options import WORKLOAD_GROUP
+from paramcalc.compute.workload import Workload
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
@@ -21,16 +21,16 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: paramcalc trace --preset llama3-8b --batch 2 --tokens 5")(trace)
 
 
-@takes(models=MODELS, asked=SETTING, out=OUTPUT)
-def trace(models: list[Model], asked: Setting, out: Output) -> None:
+@takes(models=MODELS, asked=WORKLOAD_GROUP, out=OUTPUT)
+def trace(models: list[Model], asked: Workload, out: Output) -> None:
     """Walk through one layer of each kind: shapes, parameters, FLOPs and bytes kept, step by step."""
-    from paramcalc.compute.trace import figures
+    from paramcalc.compute.trace import trace_figures
 
     def view() -> View:
         from paramcalc.render.trace import trace_view
 
         return trace_view(answers)
 
-    answers = [figures(model, asked) for model in models]
+    answers = [trace_figures(model, asked) for model in models]
     warn(warning for answer in answers for warning in answer["warnings"])
     out.show(answers, view)

@@ -7,14 +7,16 @@ from typing import Annotated, Any
 import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.base.units import parse_tokens
-from paramcalc.cli.option import BATCH, CONTEXT, SOURCE, Asked, context, values
-from paramcalc.cli.option_groups import Group
+from paramcalc.cli.option import BATCH, DEFAULT_CONTEXT, SOURCE, Option, context, values
+from paramcalc.cli.option_groups import OptionGroup
 from paramcalc.cli.options import FLAG
-from paramcalc.compute.workload import Setting, setting
+from paramcalc.compute.workload import Workload, workload
 
-ASKED = {
-    "context": context(f"All tokens of each sequence: 8192, 8k, 128k (131,072). As many as --tokens, else {CONTEXT}."),
-    "tokens": Asked(
+WORKLOAD_OPTIONS = {
+    "context": context(
+        f"All tokens of each sequence: 8192, 8k, 128k (131,072). As many as --tokens, else {DEFAULT_CONTEXT}."
+    ),
+    "tokens": Option(
         ("--tokens", "-t"),
         "TOKENS",
         "New tokens of each sequence, the others are cached; all if not given.",
@@ -22,7 +24,7 @@ ASKED = {
     ),
     "batch": BATCH,
     "source": SOURCE,
-    "counting": Asked(
+    "counting": Option(
         ("--counting",),
         "WHAT",
         "needed; or reference: all that transformers' eager code multiplies, behind windows too.",
@@ -33,14 +35,14 @@ CausalOpt = Annotated[
 ]
 
 
-def asked(*, causal: bool, **texts: Any) -> Setting:
+def read_workload(*, causal: bool, **texts: Any) -> Workload:
     """The texts of the options, read and checked."""
-    given = values(ASKED, texts)
-    given.setdefault("tokens", given.get("context") or parse_tokens(CONTEXT))
-    return setting(causal=causal, **given)
+    given = values(WORKLOAD_OPTIONS, texts)
+    given.setdefault("tokens", given.get("context") or parse_tokens(DEFAULT_CONTEXT))
+    return workload(causal=causal, **given)
 
 
-SETTING = Group(
-    {name: one.annotation() for name, one in ASKED.items()} | {"causal": (CausalOpt, False)},
-    asked,
+WORKLOAD_GROUP = OptionGroup(
+    {name: one.annotation() for name, one in WORKLOAD_OPTIONS.items()} | {"causal": (CausalOpt, False)},
+    read_workload,
 )

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
         HashedAttention,
     )
     from paramcalc.components.vision import Conv2d, PatchEmbedding
-    from paramcalc.components.weight_sharing import Adapters, Reused
+    from paramcalc.components.weight_sharing import Adapters, SharedReference
     from paramcalc.tree.language import LanguageModel
 
-ROOMS = {
+SUBMODULES = {
     "attention": ("Attention",),
     "special_attention": ("ConvolvedAttention", "ExpertAttention", "GroupedAttention", "HashedAttention"),
     "mla": ("LatentAttention",),
@@ -36,11 +36,11 @@ ROOMS = {
     "recurrent": ("CausalConv", "Mamba", "Mamba2", "RgLru", "ShortConv"),
     "residual": ("GatedResidual", "HyperConnection"),
     "rwkv": ("RwkvChannelMix", "RwkvTimeMix"),
-    "weight_sharing": ("Adapters", "Reused"),
+    "weight_sharing": ("Adapters", "SharedReference"),
     "sparse": ("CompressedAttention", "Compressor", "Indexer"),
     "vision": ("Conv2d", "LanguageModel", "PatchEmbedding"),
 }
-_ROOM_OF = {name: room for room, names in ROOMS.items() for name in names}
+_ROOM_OF = {name: room for room, names in SUBMODULES.items() for name in names}
 
 __all__ = [
     "Adapters",
@@ -67,11 +67,11 @@ __all__ = [
     "Mlstm",
     "Moe",
     "PatchEmbedding",
-    "Reused",
     "RgLru",
     "Router",
     "RwkvChannelMix",
     "RwkvTimeMix",
+    "SharedReference",
     "ShortConv",
 ]
 

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Component, present, within
+from paramcalc.tree.component import Component, prefixed_steps, without_none
 from paramcalc.tree.leaves import Linear, Norm, Param
-from paramcalc.tree.ops import Limit, Per, Work
-from paramcalc.tree.state import Kept, Span
-from paramcalc.tree.steps import BATCH, CONTEXT, SOURCE, TOKENS, Axis, Step, per_token
-from paramcalc.tree.weights import Category, Split, by_heads
+from paramcalc.tree.ops import FlopTerm, Limit, Per
+from paramcalc.tree.state import CacheEntry, Span
+from paramcalc.tree.steps import BATCH, CONTEXT, SOURCE, TOKENS, Step, StepAxis, per_token
+from paramcalc.tree.weights import Category, ShardSpec, by_heads
 
-Kind = Literal["self", "cross"]
+AttentionSource = Literal["self", "cross"]
 # Whose keys and values: the layer's own; its own keys that are its values too (Gemma 4); an earlier layer's (Gemma 3n).
-Keys = Literal["own", "own and values", "borrowed"]
+KeyOrigin = Literal["own", "own and values", "borrowed"]
 
 
-def products(
+def attention_products(
     heads: Size,
     *,
     keys: Size,
@@ -26,14 +26,14 @@ def products(
     per: Per = "pair",
     limit: Limit = "none",
     size: Size = 1,
-) -> Iterator[Work]:
+) -> Iterator[FlopTerm]:
     """Scores and mixing: for each head and pair of tokens, a product of query and key and one of weight and value."""
-    yield Work("scores", 2 * heads * keys, "attention", per, limit=limit, size=size)
-    yield Work("mixing", 2 * heads * values, "attention", per, limit=limit, size=size)
+    yield FlopTerm("scores", 2 * heads * keys, "attention", per, limit=limit, size=size)
+    yield FlopTerm("mixing", 2 * heads * values, "attention", per, limit=limit, size=size)
 
 
-def heads_apart(
-    parts: Mapping[str, Component], *, heads: Size, kv_heads: Size, keys: Size, values: Size, seen: Axis = CONTEXT
+def attention_steps(
+    parts: Mapping[str, Component], *, heads: Size, kv_heads: Size, keys: Size, values: Size, seen: StepAxis = CONTEXT
 ) -> Iterator[Step]:
     """The projections, heads split, scores, mixing, heads merged, and the projection out."""
     apart = [
@@ -57,43 +57,43 @@ def heads_apart(
         ):  # of a latent alone, not of what is beside it
             yield Step(name, per_token(part.width))
         else:
-            yield from within(name, part.steps())
+            yield from prefixed_steps(name, part.steps())
     if "o_proj" not in parts:
         yield from apart
 
 
-def windowed(window: Size | None) -> Mapping[str, Any]:
+def window_limit(window: Size | None) -> Mapping[str, Any]:
     """The limit of a sliding window, where there is one."""
     return {} if window is None else {"limit": "window", "size": window}
 
 
-def attended(window: Size | None, *picks: Size | None) -> Size | None:
+def window_or_picks(window: Size | None, *picks: Size | None) -> Size | None:
     """The last tokens of a window, or as many as an indexer picks: to count its choice is like a window."""
     limits = [size for size in (window, *picks) if size is not None]
     return min(limits) if limits else None
 
 
-def by_heads_alike(heads: Size, kv_heads: Size, head_dim: Size) -> dict[str, int]:
+def uniform_head_sizes(heads: Size, kv_heads: Size, head_dim: Size) -> dict[str, int]:
     """The sizes of attention whose heads are all alike."""
     return {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
 
 
-def reach(window: int | None) -> tuple[Span, int]:
+def lookback_label(window: int | None) -> tuple[Span, int]:
     """How far back a layer sees: the last `window` tokens, or all of them."""
     return ("tokens", 1) if window is None else ("window", window)
 
 
-def entries_of_source(tokens: int | None) -> tuple[Span, int]:
+def source_entries(tokens: int | None) -> tuple[Span, int]:
     """As many entries as an encoder's output has: what it reads decides, or it always makes so many."""
     return ("source", 1) if tokens is None else ("always", tokens)
 
 
-def keys_and_values(
+def kv_entries(
     keys: int, values: int, *, span: Span = "tokens", size: int = 1, shares: int | None = None
-) -> Iterator[Kept]:
+) -> Iterator[CacheEntry]:
     """Keys and values of so many channels in all heads, which `shares` devices can divide."""
-    yield Kept("key", keys, span, size, shares)
-    yield Kept("value", values, span, size, shares)
+    yield CacheEntry("key", keys, span, size, shares)
+    yield CacheEntry("value", values, span, size, shares)
 
 
 class Attention(Component):
@@ -121,12 +121,12 @@ class Attention(Component):
     sinks: bool = False  # one learned logit per head (gpt-oss)
     position_buckets: Size = 0  # T5's learned bias: one scalar per bucket and head
     window: Size | None = None
-    source: Kind = "self"
+    source: AttentionSource = "self"
     inner: Component | None = None  # what else works on the heads: an output gate, a norm, learned vectors
     out_in: Size | None = None  # inputs of the output projection where they are not h d_h (Helium: d)
     out_width: Size | None = None  # where the output is not as wide as the input (Zamba: d and 2 d)
     value_dim: Size | None = None  # where values are not as wide as keys (MiMo-V2)
-    keys: Keys = "own"
+    keys: KeyOrigin = "own"
     kv_width: Size | None = None  # inputs of keys and values where they are not the queries' (Perceiver)
     value_in: Size | None = None  # inputs of the values where they are not the keys' (MobileBERT)
     indexer: Component | None = None
@@ -149,7 +149,7 @@ class Attention(Component):
         d, q, kv = self.width, self.heads * self.head_dim, self.kv_heads * self.head_dim
         d_v, d_kv = self.value_channels, self.kv_width or d
         has_keys, has_values = self.keys != "borrowed", self.keys == "own"
-        column, shared = by_heads("column", self.heads), Split("column", self.kv_heads, "kv_heads")
+        column, shared = by_heads("column", self.heads), ShardSpec("column", self.kv_heads, "kv_heads")
         read: Per = "source" if self.source == "cross" else "token"
         parts: dict[str, Component | None] = {
             "q_proj": Linear(d_in=d, d_out=q, bias=self.q_bias, split=column),
@@ -174,50 +174,48 @@ class Attention(Component):
                 split=by_heads("row", self.heads),
             ),
         }
-        return present(parts)
+        return without_none(parts)
 
     def dimensions(self) -> Mapping[str, int]:
         """What it hands on is as wide as the model, which its input need not be."""
-        return {"d_model": self.out_width or self.width} | by_heads_alike(self.heads, self.kv_heads, self.head_dim)
+        return {"d_model": self.out_width or self.width} | uniform_head_sizes(self.heads, self.kv_heads, self.head_dim)
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """Keys and values of each token; nothing where an earlier layer's are used."""
         for kept in self._keeps():
             yield kept._replace(note=self.cache_note, doubt=self.cache_doubt)
 
-    def _keeps(self) -> Iterator[Kept]:
+    def _keeps(self) -> Iterator[CacheEntry]:
         if self.keys == "borrowed":
             return
         if self.keeps_inputs:
-            yield Kept("key", self.width)
+            yield CacheEntry("key", self.width)
             return
         keys, values = self.kv_heads * self.head_dim, self.kv_heads * self.value_channels
-        spans = [] if self.source == "cross" else [reach(self.window)]
-        spans += (
-            [entries_of_source(self.source_tokens)] if self.source == "cross" or self.merged or self.prompted else []
-        )
+        spans = [] if self.source == "cross" else [lookback_label(self.window)]
+        spans += [source_entries(self.source_tokens)] if self.source == "cross" or self.merged or self.prompted else []
         for span, size in spans:
-            yield from keys_and_values(keys, values, span=span, size=size, shares=self.kv_heads)
+            yield from kv_entries(keys, values, span=span, size=size, shares=self.kv_heads)
         if self.prefix:
-            yield from keys_and_values(keys, values, span="always", size=self.prefix, shares=self.kv_heads)
+            yield from kv_entries(keys, values, span="always", size=self.prefix, shares=self.kv_heads)
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """Scores of d_h and mixing of d_v channels for every query head, whoever's keys and values they are."""
         per: Per = "cross" if self.source == "cross" else "pair"
         values = self.value_channels
         heads = self.heads if self.maps == 1 else self.maps * self.heads
-        window = attended(self.window, getattr(self.indexer, "keep", None))
-        yield from products(heads, keys=self.head_dim, values=values, per=per, **windowed(window))
+        window = window_or_picks(self.window, getattr(self.indexer, "keep", None))
+        yield from attention_products(heads, keys=self.head_dim, values=values, per=per, **window_limit(window))
         if self.merged:
-            for w in products(heads, keys=self.head_dim, values=values, per="cross"):
+            for w in attention_products(heads, keys=self.head_dim, values=values, per="cross"):
                 yield w._replace(name=f"source_{w.name}")
             kv = 2 * self.width * self.kv_heads * (self.head_dim + values)
-            yield Work("source_keys_values", kv, per="source")
+            yield FlopTerm("source_keys_values", kv, per="source")
 
     def steps(self) -> Iterator[Step]:
         d_v = self.value_channels
         seen = SOURCE if self.source == "cross" else CONTEXT
-        for step in heads_apart(
+        for step in attention_steps(
             self.parts(), heads=self.heads, kv_heads=self.kv_heads, keys=self.head_dim, values=d_v, seen=seen
         ):
             read = seen == SOURCE and step.name in ("k_proj", "v_proj")

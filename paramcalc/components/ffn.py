@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Component, Part, within
+from paramcalc.tree.component import Component, Part, prefixed_steps
 from paramcalc.tree.leaves import Linear, Param
 from paramcalc.tree.ops import Per
 from paramcalc.tree.steps import BATCH, TOKENS, Step, per_token
-from paramcalc.tree.weights import Category, Split
+from paramcalc.tree.weights import Category, ShardSpec
 
 
 class Mlp(Component):
@@ -29,14 +29,17 @@ class Mlp(Component):
     fused: bool = False  # gate and up are one matrix, which is tied or adapted as a whole (Zamba2)
 
     def parts(self) -> Mapping[str, Component]:
-        column, row = Split("column", self.hidden), Split("row", self.hidden)
-        up = grouped(self.width, self.hidden, groups=self.groups[0], bias=self.bias, split=column)
+        column, row = ShardSpec("column", self.hidden), ShardSpec("row", self.hidden)
+        up = grouped_linear(self.width, self.hidden, groups=self.groups[0], bias=self.bias, split=column)
         gate: dict[str, Component] = {"gate_proj": up} if self.gated else {}
         if self.fused:
-            gate, up = {}, grouped(self.width, 2 * self.hidden, groups=self.groups[0], bias=self.bias, split=column)
+            gate, up = (
+                {},
+                grouped_linear(self.width, 2 * self.hidden, groups=self.groups[0], bias=self.bias, split=column),
+            )
         inner = {} if self.inner is None else {"inner": self.inner}
         bias = self.bias if self.down_bias is None else self.down_bias
-        down = grouped(self.hidden, self.width, groups=self.groups[1], bias=bias, split=row)
+        down = grouped_linear(self.hidden, self.width, groups=self.groups[1], bias=bias, split=row)
         return gate | {"gate_up_proj" if self.fused else "up_proj": up} | inner | {"down_proj": down}
 
     def dimensions(self) -> Mapping[str, int]:
@@ -49,13 +52,13 @@ class Mlp(Component):
         for name, part in self.parts().items():
             if name == "down_proj":
                 yield Step("activation", per_token(self.hidden), "gated" if self.gated else "")
-            yield from within(name, part.steps())
+            yield from prefixed_steps(name, part.steps())
 
     def label(self) -> str:
         return "ffn"
 
 
-def grouped(d_in: int, d_out: int, *, groups: int, bias: bool, split: Split | None = None) -> Linear:
+def grouped_linear(d_in: int, d_out: int, *, groups: int, bias: bool, split: ShardSpec | None = None) -> Linear:
     """A matrix whose outputs each see one of `groups` equal groups of the inputs."""
     return Linear(d_in=d_in if groups == 1 else d_in // groups, d_out=d_out, bias=bias, split=split)
 
@@ -73,7 +76,7 @@ class Experts(Component):
 
     def steps(self) -> Iterator[Step]:
         """Each expert that the token uses puts out a vector of its own."""
-        for step in within("expert", self.expert.steps()):
+        for step in prefixed_steps("expert", self.expert.steps()):
             shape = step.shape
             yield step._replace(shape=(*shape[:-1], self.top_k, shape[-1]) if len(shape) > 1 else shape)
 
@@ -152,7 +155,7 @@ class Moe(Component):
     def steps(self) -> Iterator[Step]:
         """Scores, the choice, the experts that are chosen and their weighted sum, and what every token uses."""
         for name, part in self.parts().items():
-            yield from within(name, part.steps())
+            yield from prefixed_steps(name, part.steps())
             if name == "router":
                 yield Step("choice", (BATCH, TOKENS, self.top_k), f"{self.top_k} of {self.experts} experts")
             if name == "experts":

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
 from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
-from paramcalc.tree.ops import Work
-from paramcalc.tree.state import FLOAT32, Kept, conv, state
+from paramcalc.tree.ops import FlopTerm
+from paramcalc.tree.state import FLOAT32, CacheEntry, conv_state, fixed_state
 from paramcalc.tree.weights import Category, by_heads
 
 # Tokens that the references of the delta rules and of xLSTM take at a time; the last chunk is filled up.
@@ -21,7 +21,7 @@ CHUNK = 64
 UNSAVED_BLOCK = 256
 
 
-def delta_rule(heads: Size, key_dim: Size, value_dim: Size) -> Iterator[Work]:
+def delta_rule(heads: Size, key_dim: Size, value_dim: Size) -> Iterator[FlopTerm]:
     """The products of the chunked delta rule: within a chunk C x C of keys with keys, queries with keys and weights
     with values, and three of the state's size for each token: what it predicts, what is read, what is written.
 
@@ -30,8 +30,8 @@ def delta_rule(heads: Size, key_dim: Size, value_dim: Size) -> Iterator[Work]:
     """
     state = 3 * key_dim * value_dim
     within = CHUNK * CHUNK * (2 * key_dim + value_dim)
-    yield Work("delta_rule", 2 * heads * (within + CHUNK * state), "recurrence", "chunk", size=CHUNK)
-    yield Work("delta_rule_step", 2 * heads * state, "recurrence", "step")
+    yield FlopTerm("delta_rule", 2 * heads * (within + CHUNK * state), "recurrence", "chunk", size=CHUNK)
+    yield FlopTerm("delta_rule_step", 2 * heads * state, "recurrence", "step")
 
 
 class GatedDeltaNet(Component):
@@ -76,15 +76,15 @@ class GatedDeltaNet(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """The delta rule of each value head, which shares its key head with others."""
         yield from delta_rule(self.value_heads, self.key_dim, self.value_dim)
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """A matrix for each value head, and the inputs of the convolution."""
-        yield state(self.value_heads * self.key_dim * self.value_dim, shares=self.value_heads, dtype=FLOAT32)
-        yield conv(2 * self.key_heads * self.key_dim, self.kernel, shares=self.key_heads)
-        yield conv(self.value_heads * self.value_dim, self.kernel, shares=self.value_heads)
+        yield fixed_state(self.value_heads * self.key_dim * self.value_dim, shares=self.value_heads, dtype=FLOAT32)
+        yield conv_state(2 * self.key_heads * self.key_dim, self.kernel, shares=self.key_heads)
+        yield conv_state(self.value_heads * self.value_dim, self.kernel, shares=self.value_heads)
 
     def label(self) -> str:
         return "gated deltanet"
@@ -136,15 +136,15 @@ class KimiDeltaAttention(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """The delta rule of each head."""
         yield from delta_rule(self.heads, self.head_dim, self.head_dim)
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """A matrix for each head, and the inputs of the convolutions."""
         inner = self.heads * self.head_dim
-        yield state(inner * self.head_dim, shares=self.heads, dtype=FLOAT32)
-        yield conv(3 * inner, self.kernel, shares=self.heads)
+        yield fixed_state(inner * self.head_dim, shares=self.heads, dtype=FLOAT32)
+        yield conv_state(3 * inner, self.kernel, shares=self.heads)
 
     def label(self) -> str:
         return "kimi delta attention"
@@ -185,15 +185,15 @@ class LightningAttention(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """Scores and mixing within a block, and for each token a product to write the state and one to read it."""
         h, d_h = self.heads, self.head_dim
-        yield Work("scores", 4 * h * d_h, "recurrence", "block pair", size=self.block_size or UNSAVED_BLOCK)
-        yield Work("state", 4 * h * d_h * d_h, "recurrence")
+        yield FlopTerm("scores", 4 * h * d_h, "recurrence", "block pair", size=self.block_size or UNSAVED_BLOCK)
+        yield FlopTerm("state", 4 * h * d_h * d_h, "recurrence")
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """A matrix for each head."""
-        yield state(self.heads * self.head_dim * self.head_dim, shares=self.heads)
+        yield fixed_state(self.heads * self.head_dim * self.head_dim, shares=self.heads)
 
     def label(self) -> str:
         return "lightning attention"
@@ -235,21 +235,21 @@ class Mlstm(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """Scores and mixing within a full chunk; the state is written and read, its normaliser read, for each token.
 
         The tokens that do not fill a chunk go one by one.
         """
         c, h, keys, values = CHUNK, self.heads, self.qk_width, self.value_width
         token = 2 * (2 * keys * (values // h) + keys)
-        yield Work("chunks", 2 * c * c * (keys + values) + c * token, "recurrence", "whole chunk", size=c)
-        yield Work("rest", token, "recurrence", "rest", size=c)
+        yield FlopTerm("chunks", 2 * c * c * (keys + values) + c * token, "recurrence", "whole chunk", size=c)
+        yield FlopTerm("rest", token, "recurrence", "rest", size=c)
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """A matrix, a normaliser and a maximum for each head."""
         keys = self.qk_width // self.heads
         each = keys * (self.value_width // self.heads) + keys + 1
-        yield state(self.heads * each, shares=self.heads)
+        yield fixed_state(self.heads * each, shares=self.heads)
 
     def label(self) -> str:
         return "mlstm"

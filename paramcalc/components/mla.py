@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.base.symbolic import Size
-from paramcalc.components.attention import attended, heads_apart, keys_and_values, products, reach, windowed
-from paramcalc.tree.component import Component, present
+from paramcalc.components.attention import (
+    attention_products,
+    attention_steps,
+    kv_entries,
+    lookback_label,
+    window_limit,
+    window_or_picks,
+)
+from paramcalc.tree.component import Component, without_none
 from paramcalc.tree.leaves import Linear, Norm, Param
-from paramcalc.tree.ops import Work
-from paramcalc.tree.state import Kept
+from paramcalc.tree.ops import FlopTerm
+from paramcalc.tree.state import CacheEntry
 from paramcalc.tree.steps import Step
 from paramcalc.tree.weights import Category, by_heads
 
@@ -70,30 +77,32 @@ class LatentAttention(Component):
             "inner": self.inner,
             "o_proj": Linear(d_in=h * self.value_dim, d_out=d, bias=self.bias, split=by_heads("row", h)),
         }
-        return present(parts)
+        return without_none(parts)
 
     def dimensions(self) -> Mapping[str, int]:
         """Queries' channels for each head; there are no key/value heads to speak of."""
         return {"d_model": self.width, "heads": self.heads, "head_dim": self.query_channels}
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """Scores and mixing of h heads made from the latent: the form without absorbed projections.
 
         An indexer leaves each token as many to attend to as it keeps, like a window.
         """
-        window = attended(self.window, self.picks, getattr(self.indexer, "keep", None))
-        yield from products(self.heads, keys=self.query_channels, values=self.value_dim, **windowed(window))
+        window = window_or_picks(self.window, self.picks, getattr(self.indexer, "keep", None))
+        yield from attention_products(
+            self.heads, keys=self.query_channels, values=self.value_dim, **window_limit(window)
+        )
 
     def steps(self) -> Iterator[Step]:
         h, keys = self.heads, self.query_channels
-        yield from heads_apart(self.parts(), heads=h, kv_heads=h, keys=keys, values=self.value_dim)
+        yield from attention_steps(self.parts(), heads=h, kv_heads=h, keys=keys, values=self.value_dim)
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """The latent and the rotary key of each token, or the keys and values that all heads make of them."""
-        span, size = reach(self.window)
-        yield Kept("latent", self.kv_rank + self.rope_dim, span, size, form="latent")
+        span, size = lookback_label(self.window)
+        yield CacheEntry("latent", self.kv_rank + self.rope_dim, span, size, form="latent")
         keys, values = self.heads * (self.nope_dim + self.rope_dim), self.heads * self.value_dim
-        for kept in keys_and_values(keys, values, span=span, size=size, shares=self.heads):
+        for kept in kv_entries(keys, values, span=span, size=size, shares=self.heads):
             yield kept._replace(form="expanded")
 
     def label(self) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
 from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
-from paramcalc.tree.ops import Work
-from paramcalc.tree.state import FLOAT32, Kept, conv, state
+from paramcalc.tree.ops import FlopTerm
+from paramcalc.tree.state import FLOAT32, CacheEntry, conv_state, fixed_state
 from paramcalc.tree.steps import Step
-from paramcalc.tree.weights import Category, Split, Weight, by_heads
+from paramcalc.tree.weights import Category, ShardSpec, Weight, by_heads
 
 
 class Mamba(Component):
@@ -34,7 +34,7 @@ class Mamba(Component):
 
     def parts(self) -> Mapping[str, Component]:
         norms = {"dt_norm": self.dt_rank, "b_norm": self.state, "c_norm": self.state} if self.inner_norms else {}
-        column, row = Split("column", self.inner), Split("row", self.inner)
+        column, row = ShardSpec("column", self.inner), ShardSpec("row", self.inner)
         return {
             "in_proj": Linear(d_in=self.width, d_out=2 * self.inner, bias=self.bias, split=column),
             "conv1d": Conv1d(
@@ -51,14 +51,14 @@ class Mamba(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """C times the state for each channel; that the state forgets and takes in is elementwise."""
-        yield Work("scan", 2 * self.inner * self.state, "recurrence")
+        yield FlopTerm("scan", 2 * self.inner * self.state, "recurrence")
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """The state of each inner channel, and the inputs of the convolution."""
-        yield state(self.inner * self.state, shares=self.inner, dtype=FLOAT32)
-        yield conv(self.inner, self.kernel, shares=self.inner)
+        yield fixed_state(self.inner * self.state, shares=self.inner, dtype=FLOAT32)
+        yield conv_state(self.inner, self.kernel, shares=self.inner)
 
     def label(self) -> str:
         return "mamba"
@@ -109,22 +109,22 @@ class Mamba2(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """C B^T and its product with x within a chunk, the state written and read, and states handed between chunks.
 
         Section 6 of the paper, as mamba2's torch_chunk_scan does it: the reference gives every chunk the decayed states
         of all, so that n chunks are (n + 1)^2 products. One token at a time only the state is read by a product.
         """
         c, h, p, n = self.chunk, self.heads, self.head_dim, self.state
-        yield Work("within_chunks", 2 * c * c * h * (n + p) + 4 * c * h * p * n, "recurrence", "chunk", size=c)
-        yield Work("between_chunks", 2 * h * p * n, "recurrence", "chunk pair", size=c)
-        yield Work("step", 2 * h * p * n, "recurrence", "step")
+        yield FlopTerm("within_chunks", 2 * c * c * h * (n + p) + 4 * c * h * p * n, "recurrence", "chunk", size=c)
+        yield FlopTerm("between_chunks", 2 * h * p * n, "recurrence", "chunk pair", size=c)
+        yield FlopTerm("step", 2 * h * p * n, "recurrence", "step")
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """The state of each head, and the inputs of the convolution."""
-        yield state(self.heads * self.head_dim * self.state, shares=self.heads, dtype=FLOAT32)
-        yield conv(self.inner, self.kernel, shares=self.heads)
-        yield conv(2 * self.groups * self.state, self.kernel, shares=self.groups)
+        yield fixed_state(self.heads * self.head_dim * self.state, shares=self.heads, dtype=FLOAT32)
+        yield conv_state(self.inner, self.kernel, shares=self.heads)
+        yield conv_state(2 * self.groups * self.state, self.kernel, shares=self.groups)
 
     def label(self) -> str:
         return "mamba2"
@@ -168,10 +168,10 @@ class RgLru(Component):
 
     works = Component.by_its_parts  # the recurrence is elementwise
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """The state of each channel, and the inputs of the convolution but for the newest (the reference's way too)."""
-        yield state(self.inner, shares=self.inner, dtype=FLOAT32)
-        yield state(self.inner, shares=self.inner)._replace(size=self.kernel - 1)
+        yield fixed_state(self.inner, shares=self.inner, dtype=FLOAT32)
+        yield fixed_state(self.inner, shares=self.inner)._replace(size=self.kernel - 1)
 
     def label(self) -> str:
         return "rg-lru"
@@ -198,18 +198,18 @@ class CausalConv(Conv1d):
     def tensors(self) -> Iterator[Weight]:
         return super().tensors() if self.taps is None else iter(())
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         return super().works() if self.taps is None else iter(())
 
     def steps(self) -> Iterator[Step]:
         return super().steps() if self.taps is None else Component.steps(self)
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """The last inputs; with gaps between the taps, all that are inside its reach but for the newest."""
         if self.dilation == 1:
-            yield conv(self.channels, self.kernel)._replace(dtype=self.dtype)
+            yield conv_state(self.channels, self.kernel)._replace(dtype=self.dtype)
         else:
-            yield state(self.channels, dtype=self.dtype)._replace(size=(self.kernel - 1) * self.dilation)
+            yield fixed_state(self.channels, dtype=self.dtype)._replace(size=(self.kernel - 1) * self.dilation)
 
 
 class ShortConv(Component):
@@ -225,11 +225,11 @@ class ShortConv(Component):
     bias: bool = False
 
     def parts(self) -> Mapping[str, Component]:
-        d, column = self.width, Split("column", self.width)
+        d, column = self.width, ShardSpec("column", self.width)
         return {
             "in_proj": Linear(d_in=d, d_out=3 * d, bias=self.bias, split=column),
             "conv1d": Conv1d(channels=d, kernel=self.kernel, bias=self.bias, spare=self.kernel - 1, split=column),
-            "out_proj": Linear(d_in=d, d_out=d, bias=self.bias, split=Split("row", d)),
+            "out_proj": Linear(d_in=d, d_out=d, bias=self.bias, split=ShardSpec("row", d)),
         }
 
     def dimensions(self) -> Mapping[str, int]:
@@ -237,9 +237,9 @@ class ShortConv(Component):
 
     works = Component.by_its_parts
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """The inputs of the convolution."""
-        yield conv(self.width, self.kernel, shares=self.width)
+        yield conv_state(self.width, self.kernel, shares=self.width)
 
     def label(self) -> str:
         return "short conv"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
 from paramcalc.tree.leaves import Linear, Norm, Param
-from paramcalc.tree.ops import Work
+from paramcalc.tree.ops import FlopTerm
 from paramcalc.tree.weights import Category
 
 
@@ -32,10 +32,10 @@ class HyperConnection(Component):
             "scale": Param(shape=(self.scales,)),
         }
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """The streams by the n x n weights made for the token, where there are any; the rest is elementwise."""
         if self.mixtures > 2 * self.streams:
-            yield Work("streams", 2 * self.streams * self.streams * self.width)
+            yield FlopTerm("streams", 2 * self.streams * self.streams * self.width)
 
 
 class GatedResidual(Component):

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
 from paramcalc.tree.leaves import Linear, Param
-from paramcalc.tree.state import FLOAT32, Kept, state
-from paramcalc.tree.weights import Category, Split
+from paramcalc.tree.state import FLOAT32, CacheEntry, fixed_state
+from paramcalc.tree.weights import Category, ShardSpec
 
 
 class RwkvTimeMix(Component):
@@ -24,7 +24,7 @@ class RwkvTimeMix(Component):
     inner: Size
 
     def parts(self) -> Mapping[str, Component]:
-        column = Split("column", self.inner)
+        column = ShardSpec("column", self.inner)
         mix, projection = Param(shape=(self.width,)), Linear(d_in=self.width, d_out=self.inner, split=column)
         per_channel = Param(shape=(self.inner,), split=column)
         return {
@@ -36,7 +36,7 @@ class RwkvTimeMix(Component):
             "time_decay": per_channel,
             "time_first": per_channel,
             "receptance_proj": projection,
-            "o_proj": Linear(d_in=self.inner, d_out=self.width, split=Split("row", self.inner)),
+            "o_proj": Linear(d_in=self.inner, d_out=self.width, split=ShardSpec("row", self.inner)),
         }
 
     def dimensions(self) -> Mapping[str, int]:
@@ -44,10 +44,10 @@ class RwkvTimeMix(Component):
 
     works = Component.by_its_parts  # the average is elementwise
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """Numerator, denominator and maximum of the average for each channel, and the last token's input."""
-        yield state(3 * self.inner, dtype=FLOAT32)
-        yield state(self.width)
+        yield fixed_state(3 * self.inner, dtype=FLOAT32)
+        yield fixed_state(self.width)
 
     def label(self) -> str:
         return "rwkv"
@@ -69,8 +69,8 @@ class RwkvChannelMix(Component):
         return {
             "mix_key": mix,
             "mix_receptance": mix,
-            "up_proj": Linear(d_in=self.width, d_out=self.hidden, split=Split("column", self.hidden)),
-            "down_proj": Linear(d_in=self.hidden, d_out=self.width, split=Split("row", self.hidden)),
+            "up_proj": Linear(d_in=self.width, d_out=self.hidden, split=ShardSpec("column", self.hidden)),
+            "down_proj": Linear(d_in=self.hidden, d_out=self.width, split=ShardSpec("row", self.hidden)),
             "receptance_proj": Linear(d_in=self.width, d_out=self.width),
         }
 
@@ -79,9 +79,9 @@ class RwkvChannelMix(Component):
 
     works = Component.by_its_parts
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """The last token's input."""
-        yield state(self.width)
+        yield fixed_state(self.width)
 
     def label(self) -> str:
         return "ffn"

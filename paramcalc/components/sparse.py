@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from paramcalc.base.symbolic import Size, named
-from paramcalc.tree.component import Component, present
+from paramcalc.base.symbolic import Size, symbolic
+from paramcalc.tree.component import Component, without_none
 from paramcalc.tree.leaves import Linear, Norm, Param
-from paramcalc.tree.ops import Limit, Work
-from paramcalc.tree.state import FLOAT32, Kept
-from paramcalc.tree.weights import Category, Split, by_heads
+from paramcalc.tree.ops import FlopTerm, Limit
+from paramcalc.tree.state import FLOAT32, CacheEntry
+from paramcalc.tree.weights import Category, ShardSpec, by_heads
 
 
 class Compressor(Component):
@@ -37,13 +37,13 @@ class Compressor(Component):
 
     works = Component.by_its_parts
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """A merged key for each `rate` tokens, the keys and gates that wait, and those of the overlap."""
-        yield Kept("key", self.head_dim, "stride", self.rate)
-        yield Kept("state", 2 * self.overlap * self.head_dim, "buffer", self.rate - 1)
+        yield CacheEntry("key", self.head_dim, "stride", self.rate)
+        yield CacheEntry("state", 2 * self.overlap * self.head_dim, "buffer", self.rate - 1)
         if self.overlap > 1:
-            yield Kept("state", self.head_dim, "always", self.rate)
-            yield Kept("state", self.head_dim, "always", self.rate, dtype=FLOAT32)  # gates, with their positions
+            yield CacheEntry("state", self.head_dim, "always", self.rate)
+            yield CacheEntry("state", self.head_dim, "always", self.rate, dtype=FLOAT32)  # gates, with their positions
 
 
 class Indexer(Component):
@@ -76,25 +76,25 @@ class Indexer(Component):
             "k_norm": self.k_norm,
             "weights_proj": Linear(d_in=self.width, d_out=self.heads) if self.weighted else None,
         }
-        return present(parts)
+        return without_none(parts)
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """Scores of every past key by each head, and their sum with a weight for each head."""
         if isinstance(self.compressor, Compressor):  # whose scores are weighed one by one
             stride: dict[str, Any] = {"limit": "stride", "size": self.compressor.rate}
-            yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair", **stride)
+            yield FlopTerm("scores", 2 * self.heads * self.head_dim, "attention", "pair", **stride)
             return
         limit: Limit = "seen stride" if self.seen_alone else "stride" if self.pool > 1 else "none"
         pooled: dict[str, Any] = {"limit": limit, "size": self.pool}
-        yield Work("scores", 2 * self.heads * self.head_dim, "attention", "pair", **pooled)
+        yield FlopTerm("scores", 2 * self.heads * self.head_dim, "attention", "pair", **pooled)
         if self.weighted:
-            yield Work("weighing", 2 * self.heads, "attention", "pair", **pooled)
+            yield FlopTerm("weighing", 2 * self.heads, "attention", "pair", **pooled)
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """One key for each token; a compressor keeps its own."""
         if self.compressor is None:
             width = self.head_dim + self.kept_beside if self.kept_beside else self.head_dim
-            yield Kept("index", width, dtype=self.key_dtype)
+            yield CacheEntry("index", width, dtype=self.key_dtype)
 
 
 class CompressedAttention(Component):
@@ -128,36 +128,36 @@ class CompressedAttention(Component):
             "indexer": self.indexer,
             "sinks": Param(shape=(self.heads,), split=by_heads("column", self.heads)),
             "o_a_proj": Linear(
-                d_in=named("d_g", q // self.groups, origin="h d_h / groups"),
+                d_in=symbolic("d_g", q // self.groups, origin="h d_h / groups"),
                 d_out=narrow,
-                split=Split("column", self.groups),
+                split=ShardSpec("column", self.groups),
             ),
-            "o_b_proj": Linear(d_in=narrow, d_out=d, split=Split("row", self.groups)),
+            "o_b_proj": Linear(d_in=narrow, d_out=d, split=ShardSpec("row", self.groups)),
         }
-        return present(parts)
+        return without_none(parts)
 
     def dimensions(self) -> Mapping[str, int]:
         """One key, which is its own value, for all heads."""
         return {"d_model": self.width, "heads": self.heads, "kv_heads": 1, "head_dim": self.head_dim}
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """Scores and mixing over the window, and over the compressed past where there is a compressor."""
         flops = 2 * self.heads * self.head_dim
         for name in ("scores", "mixing"):
-            yield Work(name, flops, "attention", "pair", limit="window", size=self.window)
+            yield FlopTerm(name, flops, "attention", "pair", limit="window", size=self.window)
             if isinstance(self.compressor, Compressor):
                 rate = self.compressor.rate
                 most = getattr(self.indexer, "keep", None)
-                yield Work(f"compressed_{name}", flops, "attention", "pair", limit="stride", size=rate, most=most)
+                yield FlopTerm(f"compressed_{name}", flops, "attention", "pair", limit="stride", size=rate, most=most)
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """The key, which is the value too, of each token inside the window: kept twice where nothing is compressed.
 
         (transformers, whose cache of windows has keys and values; engines keep it once.)
         """
-        yield Kept("key", self.head_dim, "window", self.window)
+        yield CacheEntry("key", self.head_dim, "window", self.window)
         if self.compressor is None:
-            yield Kept("value", self.head_dim, "window", self.window)
+            yield CacheEntry("value", self.head_dim, "window", self.window)
 
     def label(self) -> str:
         return "sliding attention" if self.compressor is None else "compressed attention"

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from paramcalc.base.symbolic import Size
-from paramcalc.components.attention import by_heads_alike, heads_apart, keys_and_values, products, reach, windowed
-from paramcalc.components.ffn import Experts, Router, grouped
+from paramcalc.components.attention import (
+    attention_products,
+    attention_steps,
+    kv_entries,
+    lookback_label,
+    uniform_head_sizes,
+    window_limit,
+)
+from paramcalc.components.ffn import Experts, Router, grouped_linear
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import block
 from paramcalc.tree.leaves import Conv1d, Linear, Param, Product
-from paramcalc.tree.ops import Work
-from paramcalc.tree.state import Kept, state
+from paramcalc.tree.ops import FlopTerm
+from paramcalc.tree.state import CacheEntry, fixed_state
 from paramcalc.tree.steps import Step
-from paramcalc.tree.weights import Category, Split, by_heads
+from paramcalc.tree.weights import Category, ShardSpec, by_heads
 
 
 class HashedAttention(Component):
@@ -38,21 +45,21 @@ class HashedAttention(Component):
         }
 
     def dimensions(self) -> Mapping[str, int]:
-        return {"d_model": self.width} | by_heads_alike(self.heads, self.heads, self.head_dim)
+        return {"d_model": self.width} | uniform_head_sizes(self.heads, self.heads, self.head_dim)
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """Scores and mixing as if every token saw every other: buckets are for sequences longer than one chunk."""
-        for work in products(self.heads, keys=self.head_dim, values=self.head_dim):
+        for work in attention_products(self.heads, keys=self.head_dim, values=self.head_dim):
             yield work._replace(inexact="hashed attention is counted as if there were one bucket")
 
     def steps(self) -> Iterator[Step]:
         h, d_h = self.heads, self.head_dim
-        yield from heads_apart(self.parts(), heads=h, kv_heads=h, keys=d_h, values=d_h)
+        yield from attention_steps(self.parts(), heads=h, kv_heads=h, keys=d_h, values=d_h)
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """The hidden state of each token, from which keys and values are made again, and its buckets."""
-        yield Kept("key", self.width)
-        yield Kept("index", self.heads * self.hashes, dtype="int64")
+        yield CacheEntry("key", self.width)
+        yield CacheEntry("index", self.heads * self.hashes, dtype="int64")
 
     def label(self) -> str:
         return "hashed attention"
@@ -74,21 +81,23 @@ class GroupedAttention(Component):
 
     def parts(self) -> Mapping[str, Component]:
         groups = {"q": self.q_groups, "k": self.k_groups, "v": self.v_groups, "o": self.out_groups}
-        return {f"{name}_proj": grouped(self.width, self.width, groups=n, bias=True) for name, n in groups.items()}
+        return {
+            f"{name}_proj": grouped_linear(self.width, self.width, groups=n, bias=True) for name, n in groups.items()
+        }
 
     def dimensions(self) -> Mapping[str, int]:
-        return {"d_model": self.width} | by_heads_alike(self.heads, self.heads, self.width // self.heads)
+        return {"d_model": self.width} | uniform_head_sizes(self.heads, self.heads, self.width // self.heads)
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """Scores and mixing of heads that cut the width into equal parts."""
         share = self.width // self.heads
-        yield from products(self.heads, keys=share, values=share)
+        yield from attention_products(self.heads, keys=share, values=share)
 
     def steps(self) -> Iterator[Step]:
         h, share = self.heads, self.width // self.heads
-        yield from heads_apart(self.parts(), heads=h, kv_heads=h, keys=share, values=share)
+        yield from attention_steps(self.parts(), heads=h, kv_heads=h, keys=share, values=share)
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """Nothing: only encoders have it."""
         return iter(())
 
@@ -112,7 +121,7 @@ class ExpertAttention(Component):
 
     def parts(self) -> Mapping[str, Component]:
         d, kv = self.width, self.kv_heads * self.head_dim
-        column, row = Split("column", self.kv_heads, "kv_heads"), Split("row", self.kv_heads, "kv_heads")
+        column, row = ShardSpec("column", self.kv_heads, "kv_heads"), ShardSpec("row", self.kv_heads, "kv_heads")
         key = Linear(d_in=d, d_out=kv, category="attention", split=column)
         expert = block(q_proj=Linear(d_in=d, d_out=kv, split=column), o_proj=Linear(d_in=kv, d_out=d, split=row))
         return {
@@ -125,16 +134,16 @@ class ExpertAttention(Component):
 
     def dimensions(self) -> Mapping[str, int]:
         """The heads of the experts that a token uses."""
-        return {"d_model": self.width} | by_heads_alike(self.top_k * self.kv_heads, self.kv_heads, self.head_dim)
+        return {"d_model": self.width} | uniform_head_sizes(self.top_k * self.kv_heads, self.kv_heads, self.head_dim)
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """Scores and mixing of the g heads of each expert that a token uses."""
-        yield from products(self.top_k * self.kv_heads, keys=self.head_dim, values=self.head_dim)
+        yield from attention_products(self.top_k * self.kv_heads, keys=self.head_dim, values=self.head_dim)
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """Keys and values of each token, which all experts share."""
         kv = self.kv_heads * self.head_dim
-        yield from keys_and_values(kv, kv, shares=self.kv_heads)
+        yield from kv_entries(kv, kv, shares=self.kv_heads)
 
     def label(self) -> str:
         return f"attention ({self.experts} experts, {self.top_k} active)"
@@ -159,7 +168,7 @@ class ConvolvedAttention(Component):
 
     def parts(self) -> Mapping[str, Component]:
         d, q, kv = self.width, self.heads * self.head_dim, self.kv_heads * self.head_dim
-        shared = Split("column", self.kv_heads, "kv_heads")
+        shared = ShardSpec("column", self.kv_heads, "kv_heads")
         half = Linear(d_in=d, d_out=kv // 2, bias=self.bias, split=shared)
         both = by_heads("column", self.heads, fused=kv, groups=self.kv_heads)
         return {
@@ -175,23 +184,23 @@ class ConvolvedAttention(Component):
         }
 
     def dimensions(self) -> Mapping[str, int]:
-        return {"d_model": self.width} | by_heads_alike(self.heads, self.kv_heads, self.head_dim)
+        return {"d_model": self.width} | uniform_head_sizes(self.heads, self.kv_heads, self.head_dim)
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """Scores and mixing of h heads."""
-        yield from products(self.heads, keys=self.head_dim, values=self.head_dim, **windowed(self.window))
+        yield from attention_products(self.heads, keys=self.head_dim, values=self.head_dim, **window_limit(self.window))
 
     def steps(self) -> Iterator[Step]:
         h, g, d_h = self.heads, self.kv_heads, self.head_dim
-        yield from heads_apart(self.parts(), heads=h, kv_heads=g, keys=d_h, values=d_h)
+        yield from attention_steps(self.parts(), heads=h, kv_heads=g, keys=d_h, values=d_h)
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """Keys and values of each token, the inputs of both convolutions and the last token's late values."""
-        kv, (span, size) = self.kv_heads * self.head_dim, reach(self.window)
-        yield from keys_and_values(kv, kv, span=span, size=size, shares=self.kv_heads)
+        kv, (span, size) = self.kv_heads * self.head_dim, lookback_label(self.window)
+        yield from kv_entries(kv, kv, span=span, size=size, shares=self.kv_heads)
         columns = self.kernels[0] + self.kernels[1] - 2
-        yield state(self.heads * self.head_dim + kv)._replace(size=columns)
-        yield state(kv // 2)
+        yield fixed_state(self.heads * self.head_dim + kv)._replace(size=columns)
+        yield fixed_state(kv // 2)
 
     def label(self) -> str:
         return "attention" if self.window is None else "sliding attention"

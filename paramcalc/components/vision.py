@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
-from paramcalc.tree.ops import Work
+from paramcalc.tree.ops import FlopTerm
 from paramcalc.tree.weights import Category, Tie, Weight
 
 
@@ -40,9 +40,9 @@ class PatchEmbedding(Component):
         if self.bias:
             yield Weight("bias", (self.width,), kind="bias")
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """A matrix for each patch."""
-        yield Work("", 2 * sum(w.elements for w in self.shapes() if w.name == "weight"), "convolution", "tower")
+        yield FlopTerm("", 2 * sum(w.elements for w in self.shapes() if w.name == "weight"), "convolution", "tower")
 
 
 class Conv2d(Component):
@@ -63,7 +63,9 @@ class Conv2d(Component):
         if self.bias:
             yield Weight("bias", (self.channels,))
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """Of towers alone, for each position."""
         depth = self.frames or 1
-        yield Work("", 2 * self.channels * self.per_group * depth * self.kernel * self.kernel, "convolution", "tower")
+        yield FlopTerm(
+            "", 2 * self.channels * self.per_group * depth * self.kernel * self.kernel, "convolution", "tower"
+        )

@@ -8,13 +8,13 @@ from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import block
 from paramcalc.tree.leaves import Linear
-from paramcalc.tree.ops import Work
-from paramcalc.tree.state import Kept
-from paramcalc.tree.steps import SAME, Step
-from paramcalc.tree.weights import Category, Tie, claimed
+from paramcalc.tree.ops import FlopTerm
+from paramcalc.tree.state import CacheEntry
+from paramcalc.tree.steps import SAME_SHAPE, Step
+from paramcalc.tree.weights import Category, Tie, effective_category
 
 
-class Reused(Component):
+class SharedReference(Component):
     """A part run once more with the weights of `owner`: nothing to count, but its work and its cache are its own.
 
     Zamba's shared transformer block (Glorioso et al. 2024, 2405.16712). `owner` is the path of the part that holds the
@@ -25,7 +25,7 @@ class Reused(Component):
     owner: str
 
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
-        for weight in self.part.weights("", claimed(outer, self.category)):
+        for weight in self.part.weights("", effective_category(outer, self.category)):
             path = weight.name.removesuffix(".weight")
             if path.endswith(".bias") or (weight.category == "experts" and path.endswith(".up_proj")):
                 continue  # goes with its matrix; experts have one matrix for gate and up
@@ -34,10 +34,10 @@ class Reused(Component):
     def running(self) -> Component:
         return self.part
 
-    def all_kept(self) -> Iterator[Kept]:
+    def all_kept(self) -> Iterator[CacheEntry]:
         return self.part.all_kept()
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """What the part does, though its weights are another's."""
         return self.part.work("", self.category)
 
@@ -63,13 +63,15 @@ class Adapters(Component):
         down, up = Linear(d_in=self.d_in, d_out=self.rank), Linear(d_in=self.rank, d_out=self.d_out)
         return {str(i): block(down=down, up=up) for i in range(self.count)}
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """One of the corrections for each pass."""
-        yield Work("", 2 * self.rank * (self.d_in + self.d_out))
+        yield FlopTerm("", 2 * self.rank * (self.d_in + self.d_out))
 
-    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:
+    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:
         for w in self.works():
-            yield w._replace(name=prefix.removesuffix("."), category=claimed(outer, self.category) or "other")
+            yield w._replace(
+                name=prefix.removesuffix("."), category=effective_category(outer, self.category) or "other"
+            )
 
     def steps(self) -> Iterator[Step]:
-        yield Step("", SAME, "added to the matrix before")
+        yield Step("", SAME_SHAPE, "added to the matrix before")

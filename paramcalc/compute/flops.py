@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
-from paramcalc.compute.rules_of_thumb import rules
-from paramcalc.compute.workload import Setting, setting
-from paramcalc.counting.count import Figures, describe
-from paramcalc.footprint.positions import beyond
+from paramcalc.compute.rules_of_thumb import training_rules
+from paramcalc.compute.workload import Workload, workload
+from paramcalc.counting.count import Figures, model_info
+from paramcalc.footprint.positions import beyond_max_positions
 from paramcalc.model import Model
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import stacks
-from paramcalc.tree.language import always_read, text_part
-from paramcalc.tree.ops import TERMS, Work
+from paramcalc.tree.language import fixed_source_tokens, language_model
+from paramcalc.tree.ops import TERM_KINDS, FlopTerm
 from paramcalc.tree.weights import CATEGORIES
 
 if TYPE_CHECKING:
@@ -50,24 +50,24 @@ def flops(
 
     if not isinstance(model, Model):
         raise ParamcalcError(f"flops wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
-    asked = setting(tokens=tokens, batch=batch, context=context, causal=causal, source=source, counting=counting)
-    return FlopsReport.model_validate(figures(model, asked))
+    asked = workload(tokens=tokens, batch=batch, context=context, causal=causal, source=source, counting=counting)
+    return FlopsReport.model_validate(flops_figures(model, asked))
 
 
-def figures(model: Model, asked: Setting) -> Figures:
+def flops_figures(model: Model, asked: Workload) -> Figures:
     """The same as plain data: the keys and the order of `FlopsReport`."""
-    asked = fitted(model.tree, asked)
-    found = list(counted(text_part(model.tree), asked))
-    forward, tokens = shares(found), asked.tokens * asked.batch
-    by_category = {c: shares(one for one in found if one["category"] == c) for c in CATEGORIES}
+    asked = workload_for(model.tree, asked)
+    found = list(term_figures(language_model(model.tree), asked))
+    forward, tokens = flops_by_kind(found), asked.tokens * asked.batch
+    by_category = {c: flops_by_kind(one for one in found if one["category"] == c) for c in CATEGORIES}
     total = forward["total"]
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "model": describe(model),
-        "status": status(model),
+        "model": model_info(model),
+        "status": flops_status(model),
         "warnings": list(model.warnings),
-        "notes": [*beyond(model, asked.context), *notes(model.tree, asked)],
+        "notes": [*beyond_max_positions(model, asked.context), *flops_notes(model.tree, asked)],
         "assumptions": {name: value for name, value in asked.values().items() if name != "alone"},
         "forward": forward,
         "per_token": {name: value // tokens for name, value in forward.items()},
@@ -75,14 +75,14 @@ def figures(model: Model, asked: Setting) -> Figures:
         "training": {"total": (1 + BACKWARD) * total, "with_recomputation": (2 + BACKWARD) * total},
         "components": {category: share for category, share in by_category.items() if share["total"]},
         "terms": found,
-        "rules": rules(model, asked, square(text_part(model.tree), asked)),
+        "rules": training_rules(model, asked, unmasked_attention_flops(language_model(model.tree), asked)),
     }
 
 
-def counted(tree: Component, asked: Setting) -> Iterator[Figures]:
+def term_figures(tree: Component, asked: Workload) -> Iterator[Figures]:
     """Every matrix term that is done at all, with what it takes for the whole batch in all its layers."""
     works = list(tree.work())
-    for work, total in zip(works, operations(works, asked), strict=True):
+    for work, total in zip(works, term_flops(works, asked), strict=True):
         if total:
             yield {
                 "name": work.name,
@@ -93,29 +93,29 @@ def counted(tree: Component, asked: Setting) -> Iterator[Figures]:
             }
 
 
-def operations(works: Iterable[Work], asked: Setting) -> Iterator[int]:
+def term_flops(works: Iterable[FlopTerm], asked: Workload) -> Iterator[int]:
     """What each matrix term takes for the whole batch in all its layers."""
     return (0 if work.category in TOWERS else int(work.flops) * int(work.copies) * asked.times(work) for work in works)
 
 
-def square(tree: Component, asked: Setting) -> int:
+def unmasked_attention_flops(tree: Component, asked: Workload) -> int:
     """What attention takes where every token sees all of the context: no mask, no window."""
     works = [work for work in tree.work() if work.term == "attention"]
-    return sum(operations(works, asked.but(causal=False, counting="reference")))
+    return sum(term_flops(works, asked.but(causal=False, counting="reference")))
 
 
-def shares(found: Iterable[Figures]) -> dict[str, int]:
+def flops_by_kind(found: Iterable[Figures]) -> dict[str, int]:
     """The total, and what of it each kind of term takes."""
-    by_term: dict[str, int] = dict.fromkeys(TERMS, 0)
+    by_term: dict[str, int] = dict.fromkeys(TERM_KINDS, 0)
     for one in found:
         by_term[one["term"]] += one["flops"]
     return {"total": sum(by_term.values()), **by_term}
 
 
-def fitted(tree: Component, asked: Setting) -> Setting:
+def workload_for(tree: Component, asked: Workload) -> Workload:
     """The setting for this model: without a decoder, the encoder reads the tokens themselves, and has no past."""
-    text = text_part(tree)
-    asked = asked.but(source=asked.source or next(always_read(text), asked.context))
+    text = language_model(tree)
+    asked = asked.but(source=asked.source or next(fixed_source_tokens(text), asked.context))
     roles = {"decoder" if stack.causal else stack.role for stack in stacks(text)}
     if "decoder" in roles or "encoder" not in roles:
         return asked
@@ -126,25 +126,27 @@ def fitted(tree: Component, asked: Setting) -> Setting:
     return asked.but(alone=True)
 
 
-def status(model: Model) -> str:
+def flops_status(model: Model) -> str:
     """Whether the figures are those of the reference: of an exact model whose layers' work is told exactly."""
-    told = not inexact(text_part(model.tree))
+    told = not inexact_reasons(language_model(model.tree))
     return "exact" if told and model.status == "exact" else "approximate"
 
 
-def inexact(tree: Component) -> list[str]:
+def inexact_reasons(tree: Component) -> list[str]:
     """Why some of its work is not quite what the reference multiplies, each reason once."""
     return list(dict.fromkeys(work.inexact for work in tree.work() if work.inexact))
 
 
-def notes(tree: Component, asked: Setting) -> Iterator[str]:
+def flops_notes(tree: Component, asked: Workload) -> Iterator[str]:
     """What a reader of the figures must know."""
-    text = text_part(tree)
+    text = language_model(tree)
     works = list(text.work())
     if text is not tree or any(work.per == "tower" or work.category in TOWERS for work in works):
         yield "towers and projectors are left out: they run for images and sounds, not for tokens"
-    yield from inexact(text)
-    limits = {int(w.size) for w in works if w.limit in ("window", "chunk") and w.size < asked.context and w.per in SEEN}
+    yield from inexact_reasons(text)
+    limits = {
+        int(w.size) for w in works if w.limit in ("window", "chunk") and w.size < asked.context and w.per in PAIR_UNITS
+    }
     limits |= {int(w.most) for w in works if w.most is not None and w.most < asked.context // int(w.size)}
     if limits and asked.limited:
         sizes = ", ".join(f"{size:,}" for size in sorted(limits))
@@ -156,4 +158,4 @@ def notes(tree: Component, asked: Setting) -> Iterator[str]:
         yield f"recurrent layers are counted {how}"
 
 
-SEEN = ("pair", "read pair")
+PAIR_UNITS = ("pair", "read pair")

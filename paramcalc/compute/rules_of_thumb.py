@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from paramcalc.compute.workload import Setting
+from paramcalc.compute.workload import Workload
 from paramcalc.counting.count import Figures
 from paramcalc.model import Model
 
-TRAINING = 6  # forward and backward: three products, each of a multiplication and an addition
+FLOPS_PER_PARAMETER = 6  # forward and backward: three products, each of a multiplication and an addition
 
 
-def rules(model: Model, asked: Setting, square: int) -> Figures:
+def training_rules(model: Model, asked: Workload, square: int) -> Figures:
     """Training FLOPs by published rules, for the same tokens; `square` is what attention takes without any mask.
 
     6ND (Kaplan et al. 2020, 2001.08361, section 2.1; Hoffmann et al. 2022, 2203.15556, appendix F): N are the
@@ -23,14 +23,14 @@ def rules(model: Model, asked: Setting, square: int) -> Figures:
     matrices of h x h, two of h x 4h) that are recomputed in the backward pass; it has no biases, counts the head three
     times and everything else four times. It is not evaluated here: `with_recomputation` is four times all.
     """
-    from paramcalc.counting.count import figures
+    from paramcalc.counting.count import count_figures
 
-    p, components = figures(model)["parameters"], figures(model)["components"]
+    p, components = count_figures(model)["parameters"], count_figures(model)["components"]
     head = components.get("head", {"active": 0})["active"]
     outside = components.get("embedding", {"active": 0})["active"] + head
     tokens = asked.tokens * asked.batch
     return {
-        "six_nd": TRAINING * p["active"] * tokens,
-        "six_nd_non_embedding": TRAINING * (p["active"] - outside) * tokens,
-        "palm": TRAINING * p["active"] * tokens + 3 * square,
+        "six_nd": FLOPS_PER_PARAMETER * p["active"] * tokens,
+        "six_nd_non_embedding": FLOPS_PER_PARAMETER * (p["active"] - outside) * tokens,
+        "palm": FLOPS_PER_PARAMETER * p["active"] * tokens + 3 * square,
     }

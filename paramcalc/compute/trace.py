@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from paramcalc.assumptions import assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
-from paramcalc.compute.flops import fitted
-from paramcalc.compute.workload import Setting, setting
-from paramcalc.counting.count import Figures, describe
+from paramcalc.compute.flops import workload_for
+from paramcalc.compute.workload import Workload, workload
+from paramcalc.counting.count import Figures, model_info
 from paramcalc.counting.tree_rows import layer_name
-from paramcalc.footprint.cache_dtypes import Entries
+from paramcalc.footprint.cache_dtypes import EntryBytes
 from paramcalc.model import Model
 from paramcalc.tree.component import Component, Part
-from paramcalc.tree.containers import ROLES, Block, Mtp, Stack, stacks
-from paramcalc.tree.language import text_part
+from paramcalc.tree.containers import STACK_ROLES, Block, Mtp, Stack, stacks
+from paramcalc.tree.language import language_model
 from paramcalc.tree.leaves import Norm
-from paramcalc.tree.state import Kept
-from paramcalc.tree.steps import BATCH, CONTEXT, NOTHING, SAME, SOURCE, TOKENS, Shape, Step
+from paramcalc.tree.state import CacheEntry
+from paramcalc.tree.steps import BATCH, CONTEXT, NO_OUTPUT, SAME_SHAPE, SOURCE, TOKENS, Step, StepShape
 
 if TYPE_CHECKING:
     from paramcalc.reports.trace import TraceReport
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 MADE_BY = {"key": "k_proj", "value": "v_proj", "latent": "kv_a_proj", "index": "k_proj", "conv": "conv1d"}
 
 
-TOWERS = ("vision", "audio")  # stacks that see images and sounds, not tokens
+TOWER_ROLES = ("vision", "audio")  # stacks that see images and sounds, not tokens
 
 
-class Place(NamedTuple):
+class TracePosition(NamedTuple):
     """Where a walk through the tree is: in a stack of this role, which keeps what it has seen or not."""
 
     model: Model
-    asked: Setting
+    asked: Workload
     role: str = "decoder"
     causal: bool = False
 
@@ -55,14 +55,14 @@ class Place(NamedTuple):
             SOURCE: a.source,
         }
 
-    def shape(self, shape: Shape) -> list[int]:
+    def shape(self, shape: StepShape) -> list[int]:
         """A shape in numbers."""
         sizes = self.sizes()
         return [sizes[axis] if isinstance(axis, str) else int(axis) for axis in shape]
 
     def work(self, component: Component) -> dict[str, int]:
         """FLOPs of each matrix and product below a component, for the whole batch."""
-        roles = ROLES.get(self.role, {})
+        roles = STACK_ROLES.get(self.role, {})
         found: dict[str, int] = {}
         for work in component.work():
             times = self.asked.times(work._replace(per=roles.get(work.per, work.per)))
@@ -88,48 +88,48 @@ def trace(
 
     if not isinstance(model, Model):
         raise ParamcalcError(f"trace wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
-    asked = setting(tokens=tokens, batch=batch, context=context, causal=causal, source=source, counting=counting)
-    return TraceReport.model_validate(figures(model, asked))
+    asked = workload(tokens=tokens, batch=batch, context=context, causal=causal, source=source, counting=counting)
+    return TraceReport.model_validate(trace_figures(model, asked))
 
 
-def figures(model: Model, asked: Setting) -> Figures:
+def trace_figures(model: Model, asked: Workload) -> Figures:
     """The steps of a model as plain data: the keys and the order of `TraceReport`."""
-    asked = fitted(model.tree, asked)
-    place = Place(model, asked)
-    blocks = list(walked(text_part(model.tree), place))
+    asked = workload_for(model.tree, asked)
+    place = TracePosition(model, asked)
+    blocks = list(trace_blocks(language_model(model.tree), place))
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "model": describe(model),
+        "model": model_info(model),
         "warnings": list(model.warnings),
         "assumptions": {name: value for name, value in asked.values().items() if name != "alone"},
-        "blocks": settled(blocks, place),
+        "blocks": fill_shapes(blocks, place),
     }
 
 
 # -- the walk ----------------------------------------------------------------------------------------------------
 
 
-def walked(tree: Component, place: Place, prefix: str = "") -> Iterator[Figures]:
+def trace_blocks(tree: Component, place: TracePosition, prefix: str = "") -> Iterator[Figures]:
     """The parts of a tree in data-flow order: each that holds no layers, and of each stack one layer of each kind."""
     for part in tree.children():
         component, name = part.component, f"{prefix}{part.name}"
         if isinstance(component, Mtp) or component.category in ("vision", "projector"):
             continue
         if isinstance(component, Stack):
-            yield from layers(name, component, place._replace(role=component.role, causal=component.causal))
+            yield from trace_layers(name, component, place._replace(role=component.role, causal=component.causal))
         elif stacks(component):
-            yield from walked(component, place, f"{name}.")
+            yield from trace_blocks(component, place, f"{name}.")
         else:
             alone = Block(items={part.name: component})
             role = "encoder" if prefix == "encoder." else "decoder"
-            rows = list(rows_of(alone, place._replace(role=role)))
+            rows = list(step_rows(alone, place._replace(role=role)))
             yield {"name": name, "kind": "", "layers": 0, "passes": 1, "caches": 0, "role": "", "steps": rows}
 
 
-def layers(name: str, stack: Stack, place: Place) -> Iterator[Figures]:
+def trace_layers(name: str, stack: Stack, place: TracePosition) -> Iterator[Figures]:
     """One layer of each kind of a stack."""
-    if stack.role in TOWERS:
+    if stack.role in TOWER_ROLES:
         return
     passes: dict[int, int] = defaultdict(int)
     caches: dict[int, int] = defaultdict(int)
@@ -137,7 +137,7 @@ def layers(name: str, stack: Stack, place: Place) -> Iterator[Figures]:
         passes[id(run.layer)] += int(run.repeat) * run.passes
         caches[id(run.layer)] += int(run.repeat) * (run.passes if run.kept is None else run.kept)
     for names, layer, copies in stack.kinds():
-        marked = list(with_adds(layer))
+        marked = list(with_residuals(layer))
         yield {
             "name": f"{name.rpartition('.')[0]} {layer_name(names, copies)}".strip(),
             "kind": layer.label(),
@@ -145,11 +145,11 @@ def layers(name: str, stack: Stack, place: Place) -> Iterator[Figures]:
             "passes": passes[id(layer)],
             "caches": caches[id(layer)] if stack.causal else 0,
             "role": stack.role,
-            "steps": list(rows_of(layer, place, marked)),
+            "steps": list(step_rows(layer, place, marked)),
         }
 
 
-def with_adds(layer: Component) -> Iterator[tuple[Part, str]]:
+def with_residuals(layer: Component) -> Iterator[tuple[Part, str]]:
     """The parts of a layer, each with the sum that is made of its output, if there is one."""
     parts = list(layer.children())
     norms = [isinstance(part.component, Norm) for part in parts]
@@ -157,7 +157,7 @@ def with_adds(layer: Component) -> Iterator[tuple[Part, str]]:
     how = layer.adds if isinstance(layer, Block) else "each"
     if len(mixers) > 1 and not any(norms[mixers[0] : mixers[1]]):
         how = "together"  # side by side behind one norm
-    places = added(norms, mixers, how)
+    places = residual_positions(norms, mixers, how)
     for i, part in enumerate(parts):
         if i not in places:
             yield part, ""
@@ -167,7 +167,7 @@ def with_adds(layer: Component) -> Iterator[tuple[Part, str]]:
             yield part, f"{'input' if i == min(places) else 'last sum'} + {part.name}"
 
 
-def added(norms: list[bool], mixers: list[int], how: str) -> set[int]:
+def residual_positions(norms: list[bool], mixers: list[int], how: str) -> set[int]:
     """Behind which parts something is added: see `Block.adds`."""
     if how == "together":
         return {mixers[-1]} if mixers else set()
@@ -181,32 +181,34 @@ def added(norms: list[bool], mixers: list[int], how: str) -> set[int]:
 # -- rows --------------------------------------------------------------------------------------------------------
 
 
-def rows_of(layer: Component, place: Place, marked: Iterable[tuple[Part, str]] | None = None) -> Iterator[Figures]:
+def step_rows(
+    layer: Component, place: TracePosition, marked: Iterable[tuple[Part, str]] | None = None
+) -> Iterator[Figures]:
     """The steps of a layer, with what each takes; the parameters of all rows are those of the layer."""
     work, weights = place.work(layer), parameters(layer)
     kept = kept_bytes(layer, place, work)
     owners = {tie.name: tie.owner for tie in layer.all_ties()}
     own = {w.name for w in layer.work()}
     for part, mark in marked or ((part, "") for part in layer.children()):
-        for step in named(part):
+        for step in named_steps(part):
             flops = work.get(step.name, 0)
             if step.name in own and not flops and step.name not in weights and step.name not in owners:
                 continue  # a product that this setting does not ask for
             owner = owners.get(step.name)
-            yield row(place, step, weights.get(step.name, 0), flops, kept.get(step.name, 0), owner)
+            yield step_row(place, step, weights.get(step.name, 0), flops, kept.get(step.name, 0), owner)
         if mark:
-            yield {**row(place, Step("add", SAME, mark), 0, 0, 0, None), "add": True}
+            yield {**step_row(place, Step("add", SAME_SHAPE, mark), 0, 0, 0, None), "add": True}
 
 
-def named(part: Part) -> Iterator[Step]:
+def named_steps(part: Part) -> Iterator[Step]:
     """The steps of a part, under its name."""
     for step in part.component.steps():
         yield step._replace(name=f"{part.name}.{step.name}".removesuffix("."))
 
 
-def row(place: Place, step: Step, weights: int, flops: int, kept: int, owner: str | None) -> Figures:
+def step_row(place: TracePosition, step: Step, weights: int, flops: int, kept: int, owner: str | None) -> Figures:
     """One step as data; shapes that repeat the last one are filled in later."""
-    shape: Any = "same" if step.shape == SAME else None if step.shape == NOTHING else place.shape(step.shape)
+    shape: Any = "same" if step.shape == SAME_SHAPE else None if step.shape == NO_OUTPUT else place.shape(step.shape)
     note = f"tied to {owner}" if owner else step.note
     return {
         "name": step.name,
@@ -229,25 +231,25 @@ def parameters(layer: Component) -> dict[str, int]:
     return found
 
 
-def kept_bytes(layer: Component, place: Place, work: Mapping[str, int]) -> dict[str, int]:
+def kept_bytes(layer: Component, place: TracePosition, work: Mapping[str, int]) -> dict[str, int]:
     """Bytes of caches and states for the whole batch, by the step that makes them; `work` tells which are done."""
     if not place.causal:
         return {}
     assumed = assume(context=place.asked.context, batch=place.asked.batch, source=place.asked.source)
-    entries = Entries(place.model, assumed)
+    entries = EntryBytes(place.model, assumed)
     found: dict[str, int] = {}
-    for prefix, component in below(layer):
+    for prefix, component in descendants(layer):
         steps = [step.name for step in component.steps()]
         recurs = [own.name for own in component.works() if own.term == "recurrence" and work.get(prefix + own.name)]
         for one in component.keeps():
             if steps and one.form in ("any", assumed.mla):
-                name = f"{prefix}{made_by(one, steps, recurs)}".removesuffix(".")
+                name = f"{prefix}{producing_step(one, steps, recurs)}".removesuffix(".")
                 number = int(one.entries(assumed.context, source=place.asked.source))
                 found[name] = found.get(name, 0) + assumed.batch * entries.bytes(one) * number
     return found
 
 
-def made_by(one: Kept, steps: list[str], recurs: list[str]) -> str:
+def producing_step(one: CacheEntry, steps: list[str], recurs: list[str]) -> str:
     """The step of a component that makes what it keeps: a recurrence its states; its last one where there is none."""
     if one.what == "state" and recurs:
         return recurs[-1]
@@ -255,19 +257,19 @@ def made_by(one: Kept, steps: list[str], recurs: list[str]) -> str:
     return made if made in steps else steps[-1]
 
 
-def below(component: Component, prefix: str = "") -> Iterator[tuple[str, Component]]:
+def descendants(component: Component, prefix: str = "") -> Iterator[tuple[str, Component]]:
     """A component and all in it, with the paths that precede their steps."""
     yield prefix, component.running()
     for part in component.running().children():
-        yield from below(part.component, f"{prefix}{part.name}.")
+        yield from descendants(part.component, f"{prefix}{part.name}.")
 
 
-def settled(blocks: list[Figures], place: Place) -> list[Figures]:
+def fill_shapes(blocks: list[Figures], place: TracePosition) -> list[Figures]:
     """The blocks with what comes in and every repeated shape filled in: an add gives back the shape that came in."""
     sizes = place.sizes()
     shape = [sizes[BATCH], sizes[TOKENS]]
     for block in blocks:
-        shape = block["shape_in"] = list(summed(block["steps"]) or shape)
+        shape = block["shape_in"] = list(residual_shape(block["steps"]) or shape)
         for step in block["steps"]:
             if step["add"]:
                 shape = block["shape_in"]
@@ -276,14 +278,14 @@ def settled(blocks: list[Figures], place: Place) -> list[Figures]:
             if step["shape"] == "same":
                 step["shape"] = list(shape)
         block["shape_out"] = list(shape)
-    return [{key: block[key] for key in BLOCK} for block in blocks]
+    return [{key: block[key] for key in BLOCK_KEYS} for block in blocks]
 
 
-def summed(steps: list[Figures]) -> list[int] | None:
+def residual_shape(steps: list[Figures]) -> list[int] | None:
     """The shape of the first output that is added to what came in, which then must have that shape too."""
     sums = [i for i, step in enumerate(steps) if step["add"]]
     shapes = [step["shape"] for step in steps[: sums[0]] if isinstance(step["shape"], list)] if sums else []
     return shapes[-1] if shapes else None
 
 
-BLOCK = ("name", "kind", "role", "layers", "passes", "caches", "shape_in", "shape_out", "steps")
+BLOCK_KEYS = ("name", "kind", "role", "layers", "passes", "caches", "shape_in", "shape_out", "steps")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from paramcalc.assumptions import chosen
+from paramcalc.assumptions import one_of
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.value import Frozen
-from paramcalc.tree.ops import Work
+from paramcalc.tree.ops import FlopTerm
 
 # Pairs that a window masks are left out; or counted, as the eager reference multiplies them.
 Counting = Literal["needed", "reference"]
 
 
-class Setting(Frozen):
+class Workload(Frozen):
     """`tokens` new ones in each of `batch` sequences, the last of `context` tokens; what came before is cached.
 
     `causal`: each token sees those before it; else all of the context, as eager attention multiplies the whole square.
@@ -37,11 +37,11 @@ class Setting(Frozen):
         """Whether one token continues a sequence: recurrent mixers then go step by step, not in chunks."""
         return self.tokens == 1 and self.past > 0
 
-    def times(self, work: Work) -> int:
+    def times(self, work: FlopTerm) -> int:
         """How often a term is done for the whole batch."""
         return self.each(work) if work.per == "call" else self.batch * self.each(work)
 
-    def each(self, work: Work) -> int:
+    def each(self, work: FlopTerm) -> int:
         """How often it is done for one sequence. The encoder and what is made of it ran before, if there is a past."""
         n, whole = self.tokens, self.source or self.context
         source = 0 if self.past else whole
@@ -69,7 +69,7 @@ class Setting(Frozen):
                 return 0
         return self.steps(work)
 
-    def steps(self, work: Work) -> int:
+    def steps(self, work: FlopTerm) -> int:
         """Chunks, pairs of chunks and pairs within them, or single steps, of a recurrence."""
         if work.per == "step":
             return self.tokens if self.stepping else 0
@@ -89,7 +89,7 @@ class Setting(Frozen):
         """Whether pairs that a window masks are left out."""
         return self.counting == "needed"
 
-    def pairs(self, work: Work) -> int:
+    def pairs(self, work: FlopTerm) -> int:
         """Pairs of a new token and one it attends to."""
         size = int(work.size)
         if work.limit in ("stride", "seen stride"):
@@ -134,7 +134,7 @@ def whole_chunks(tokens: int, context: int, size: int) -> int:
     return min(tokens, full) * size + max(0, tokens - full) * rest
 
 
-def setting(
+def workload(
     *,
     tokens: int,
     batch: int = 1,
@@ -142,7 +142,7 @@ def setting(
     source: int | None = None,
     causal: bool = False,
     counting: str = "needed",
-) -> Setting:
+) -> Workload:
     """Check what is asked for: `context` is `tokens` unless there is a past.
 
     Raises ParamcalcError for sizes that are not whole numbers from 1 on, for fewer tokens of context than new ones, and
@@ -159,11 +159,11 @@ def setting(
         raise ParamcalcError(
             f"context ({whole:,}) is less than the new tokens ({tokens:,})", "the context includes the new tokens"
         )
-    return Setting(
+    return Workload(
         tokens=tokens,
         context=whole,
         source=source or 0,
         batch=batch,
         causal=causal,
-        counting=chosen(counting, get_args(Counting), "counting"),  # type: ignore[arg-type]  # it is one of them
+        counting=one_of(counting, get_args(Counting), "counting"),  # type: ignore[arg-type]  # it is one of them
     )

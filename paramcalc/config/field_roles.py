@@ -8,19 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.config.fields import DEPTHS
+from paramcalc.config.fields import DEPTH_FIELDS
 from paramcalc.config.schema import FieldValue
 
 # What is as long as the model is deep, where no field says how deep that is.
-PATTERNS = ("hybrid_override_pattern", "layers_block_type", "layer_types", "attn_layers", "layers")
-BLOCKS = ("num_blocks",)  # what holds in place of the depth where both are stated (xLSTM)
+PATTERN_FIELDS = ("hybrid_override_pattern", "layers_block_type", "layer_types", "attn_layers", "layers")
+BLOCK_COUNT_FIELDS = ("num_blocks",)  # what holds in place of the depth where both are stated (xLSTM)
 # Lists by layer whose lengths recipes check themselves.
-BY_LAYER = (*PATTERNS, "num_query_heads", "num_kv_heads", "ffn_multipliers", "compress_ratios", "mlp_layer_types")
+PER_LAYER_FIELDS = (
+    *PATTERN_FIELDS,
+    "num_query_heads",
+    "num_kv_heads",
+    "ffn_multipliers",
+    "compress_ratios",
+    "mlp_layer_types",
+)
 # Lists that begin with the words of the first layers, which stay as many: dense ones, before those with experts.
-DENSE_FIRST = {"mlp_layer_types": "dense", "moe_layer_freq": 0}
-WIDTH = "hidden_size"
-ENTRIES = "layers"  # of paramcalc's own family: what each layer says of itself
-HEADS = (
+DENSE_PREFIX_LISTS = {"mlp_layer_types": "dense", "moe_layer_freq": 0}
+WIDTH_FIELD = "hidden_size"
+NATIVE_LAYERS_FIELD = "layers"  # of paramcalc's own family: what each layer says of itself
+HEAD_COUNT_FIELDS = (
     "num_attention_heads",
     "encoder_attention_heads",
     "decoder_attention_heads",
@@ -38,7 +45,7 @@ HEADS = (
     "linear_num_heads",
     "num_heads",
 )
-KV_HEADS = (
+KV_HEAD_COUNT_FIELDS = (
     "num_key_value_heads",
     "num_kv_heads",
     "swa_num_key_value_heads",
@@ -46,9 +53,9 @@ KV_HEADS = (
     "attn_config.kv_n_heads",
 )
 # Key/value heads that are shared by other query heads than num_attention_heads.
-QUERIES = {"swa_num_key_value_heads": "swa_num_attention_heads"}
-HEAD_DIMS = ("head_dim", "mamba_head_dim", "mamba_d_head", "linear_key_head_dim", "linear_value_head_dim")
-FFN = (
+QUERY_HEADS_OF = {"swa_num_key_value_heads": "swa_num_attention_heads"}
+HEAD_DIM_FIELDS = ("head_dim", "mamba_head_dim", "mamba_d_head", "linear_key_head_dim", "linear_value_head_dim")
+FFN_WIDTH_FIELDS = (
     "intermediate_size",
     "moe_intermediate_size",
     "shared_expert_intermediate_size",
@@ -81,25 +88,25 @@ FFN = (
     "attention_hidden_size",
 )
 # Embeddings of another width have projections; those that are as wide as the model have none.
-EMBEDDINGS = ("word_embed_proj_dim", "embedding_size", "input_embedding_size", "output_embedding_size")
+EMBEDDING_WIDTH_FIELDS = ("word_embed_proj_dim", "embedding_size", "input_embedding_size", "output_embedding_size")
 # What people call fields whatever the family calls them; the first one that the family has is meant.
-WORDS = {
-    "d_model": (WIDTH,),
-    "n_layers": DEPTHS,
-    "n_heads": HEADS,
-    "n_kv_heads": KV_HEADS,
-    "d_ff": FFN,
+FIELD_WORDS = {
+    "d_model": (WIDTH_FIELD,),
+    "n_layers": DEPTH_FIELDS,
+    "n_heads": HEAD_COUNT_FIELDS,
+    "n_kv_heads": KV_HEAD_COUNT_FIELDS,
+    "d_ff": FFN_WIDTH_FIELDS,
     "n_experts": ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "moe.experts"),
     "top_k": ("num_experts_per_tok", "num_experts_per_token", "moe.top_k"),
 }
 
 
-def meant(values: Mapping[str, FieldValue], name: str) -> str | None:
+def resolve_field_word(values: Mapping[str, FieldValue], name: str) -> str | None:
     """The key of the field that a word like n_layers means; None where the model has none, or it is no such word.
 
     Raises ParamcalcError where an encoder has one and a decoder another.
     """
-    stated = [field for field in WORDS.get(name, ()) if field in values and values[field].value is not None]
+    stated = [field for field in FIELD_WORDS.get(name, ()) if field in values and values[field].value is not None]
     if not stated:
         return None
     own, other = stated[0], _other_side(stated[0])

@@ -115,6 +115,6 @@ MAY_BE_ZERO = frozenset(
     ]
 )
 LARGEST_SIZE = 10**9  # beyond this a size is a slip, not a model
-DEEPEST = 100_000
+LARGEST_DEPTH = 100_000
 # What a family may call its number of layers.
-DEPTHS = ("num_hidden_layers", "num_decoder_layers", "encoder_layers", "decoder_layers", "num_layers")
+DEPTH_FIELDS = ("num_hidden_layers", "num_decoder_layers", "encoder_layers", "decoder_layers", "num_layers")

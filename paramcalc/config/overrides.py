@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 
 from paramcalc.base.errors import ConfigError, nearest
 from paramcalc.config.known_keys import known_keys
-from paramcalc.config.schema import SAME_IN_ALL, Reading, Stated
+from paramcalc.config.schema import COMMON_ALIASES, ConfigSchema, StatedConfig
 
-TEXT = "text_config"  # the section that would hide the same fields at the top, where older files have them
+TEXT_SECTION = "text_config"  # the section that would hide the same fields at the top, where older files have them
 
 
-def known_fields(reading: Reading) -> set[str]:
+def known_field_names(reading: ConfigSchema) -> set[str]:
     """Every key that may stand in a config of this family: what it reads, and what is known to change no shape."""
     harmless, when_off, _ = known_keys()
     return {*reading.defaults, *reading.names.values(), *reading.unused, *harmless, *when_off}
 
 
-class Names(NamedTuple):
+class FieldNames(NamedTuple):
     """How the fields of a family are called in the file at hand."""
 
     family: str
@@ -29,7 +29,7 @@ class Names(NamedTuple):
     absent: Callable[[Sequence[str]], Mapping[str, Any]]  # what holds in a section that the file does not have
 
 
-class Place(NamedTuple):
+class FieldPath(NamedTuple):
     """Where a field stands in a config: the sections around it, its key, and other keys that say the same."""
 
     path: tuple[tuple[str, Mapping[str, Any]], ...]  # each with what holds in it where the file does not have it
@@ -41,15 +41,15 @@ class Place(NamedTuple):
         return (self.path[0][0],) if self.path else (self.key, *self.others)
 
 
-def overridden(fields: Mapping[str, Any], overrides: Mapping[str, Any], names: Names) -> dict[str, Any]:
+def with_overrides(fields: Mapping[str, Any], overrides: Mapping[str, Any], names: FieldNames) -> dict[str, Any]:
     """The fields with the overrides applied. Raises ConfigError for a field that neither file nor family knows."""
     result = dict(fields)
     for name, value in overrides.items():
-        result = filled(result, [place(result, name, names)], [value])
+        result = with_values(result, [field_path(result, name, names)], [value])
     return result
 
 
-def filled(fields: Mapping[str, Any], places: Iterable[Place], values: Iterable[Any]) -> dict[str, Any]:
+def with_values(fields: Mapping[str, Any], places: Iterable[FieldPath], values: Iterable[Any]) -> dict[str, Any]:
     """The fields with a value in each of the places; sections that change are copied."""
     result = dict(fields)
     for (path, key, others), value in zip(places, values, strict=True):
@@ -64,8 +64,8 @@ def filled(fields: Mapping[str, Any], places: Iterable[Place], values: Iterable[
     return result
 
 
-def place(fields: Mapping[str, Any], name: str, names: Names) -> Place:
-    """Where a field belongs that is given under some name. Raises ConfigError as `overridden` does."""
+def field_path(fields: Mapping[str, Any], name: str, names: FieldNames) -> FieldPath:
+    """Where a field belongs that is given under some name. Raises ConfigError as `with_overrides` does."""
     *path, last = name.split(".")
     section: Mapping[str, Any] = fields
     found: list[tuple[str, Mapping[str, Any]]] = []
@@ -74,8 +74,8 @@ def place(fields: Mapping[str, Any], name: str, names: Names) -> Place:
         inner: Any = section.get(step)
         absent: Mapping[str, Any] = {}
         if inner is None and ".".join(path[:depth]) in names.known():
-            if step == TEXT and "hidden_size" in section:
-                message = f"{names.origin} has no {TEXT}; the language model's fields stand at the top of it"
+            if step == TEXT_SECTION and "hidden_size" in section:
+                message = f"{names.origin} has no {TEXT_SECTION}; the language model's fields stand at the top of it"
                 raise ConfigError(
                     f"--set {name}: {message}", f"--set {name.removeprefix(f'{word}.')}=... changes it there"
                 )
@@ -87,11 +87,11 @@ def place(fields: Mapping[str, Any], name: str, names: Names) -> Place:
             raise ConfigError(f"--set {name}: {step} is not a section of {names.origin}", whole)
         found.append((step, absent))
         section = inner
-    key, *others = _spellings(last, SAME_IN_ALL if path else names.others, section)
+    key, *others = _spellings(last, COMMON_ALIASES if path else names.others, section)
     if key not in section and ".".join([*path, key]) not in names.known():
         choices = {*names.known(), *section, *names.others}
         raise ConfigError(f"--set {name}: no such field in {names.origin}", _meant(name, choices, names.family))
-    return Place(tuple(found), key, tuple(others))
+    return FieldPath(tuple(found), key, tuple(others))
 
 
 def _meant(name: str, choices: set[str], family: str) -> str:
@@ -117,14 +117,14 @@ def _synonyms(names: tuple[tuple[str, str], ...]) -> Mapping[str, Sequence[str]]
     return groups | {other: groups[own] for other, own in names}
 
 
-def fields_below(stated: Stated, path: str = "") -> Iterator[str]:
+def fields_below(stated: StatedConfig, path: str = "") -> Iterator[str]:
     """The sections that were read, with dots, and every key that may stand in them."""
     for name, section in stated.sections.items():
         yield f"{path}{name}"
-        yield from (f"{path}{name}.{key}" for key in known_fields(section.reading))
+        yield from (f"{path}{name}.{key}" for key in known_field_names(section.reading))
         yield from fields_below(section, f"{path}{name}.")
 
 
-def other_names(reading: Reading) -> Mapping[str, str]:
+def field_aliases(reading: ConfigSchema) -> Mapping[str, str]:
     """The names under which fields may be given, and those they stand for."""
-    return {**SAME_IN_ALL, **reading.names}
+    return {**COMMON_ALIASES, **reading.names}

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 Fields = Mapping[str, Any]
-SAME_IN_ALL = {"torch_dtype": "dtype"}  # the older name of a field that every config has
+COMMON_ALIASES = {"torch_dtype": "dtype"}  # the older name of a field that every config has
 
 
-class Reading(NamedTuple):
+class ConfigSchema(NamedTuple):
     """How one kind of config is read.
 
     `names` is the class's attribute_map: canonical names to the family's own keys, both accepted. `defaults` maps the
@@ -29,29 +29,29 @@ class Reading(NamedTuple):
     nullable: Collection[str] = ()
     unused: Collection[str] = ()
     ignored: Collection[str] = ()
-    sections: Mapping[str, Reading] = {}
+    sections: Mapping[str, ConfigSchema] = {}
     kind: str = ""
     spellings: Mapping[str, str] = {}
     free: bool = False
 
 
-class Stated(NamedTuple):
+class StatedConfig(NamedTuple):
     """What a file, or a section of it, states, and how that is read: to ask of any field what it means there."""
 
     fields: Fields
-    reading: Reading = Reading({})
-    sections: Mapping[str, Stated] = {}
+    reading: ConfigSchema = ConfigSchema({})
+    sections: Mapping[str, StatedConfig] = {}
 
     def name(self, key: str) -> str:
         """The canonical name of a key: the one that recipes read it under, or its own."""
-        names = {**SAME_IN_ALL, **self.reading.names}
+        names = {**COMMON_ALIASES, **self.reading.names}
         own = names.get(key, key)
         readable = (name for name in self.reading.defaults if key != name and names.get(name, name) == own)
         return key if key in self.reading.defaults else next(readable, own)
 
     def keys(self, name: str) -> list[str]:
         """Every key under which a file may have a field."""
-        names = {**SAME_IN_ALL, **self.reading.names}
+        names = {**COMMON_ALIASES, **self.reading.names}
         own = names.get(name, name)
         return list(dict.fromkeys([own, name, *(alias for alias, target in names.items() if target == own)]))
 
@@ -63,7 +63,7 @@ class Stated(NamedTuple):
         return self.reading.defaults.get(name) if silent else value
 
 
-def differing(before: Fields, after: Fields) -> Iterator[str]:
+def differing_keys(before: Fields, after: Fields) -> Iterator[str]:
     """The keys that stand in one of the two alone, or whose values are not the same objects."""
     yield from (key for key, value in after.items() if key not in before or before[key] is not value)
     yield from (key for key in before if key not in after)

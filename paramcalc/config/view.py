@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from paramcalc.base.errors import ConfigError
-from paramcalc.base.messages import beyond, shown
-from paramcalc.base.symbolic import Dim, named
-from paramcalc.config.fields import DEEPEST, LARGEST_SIZE, MAY_BE_ZERO, SYMBOLS
-from paramcalc.config.schema import Fields, Reading, Stated, differing
+from paramcalc.base.messages import out_of_range, short_repr
+from paramcalc.base.symbolic import SymbolicInt, symbolic
+from paramcalc.config.fields import LARGEST_DEPTH, LARGEST_SIZE, MAY_BE_ZERO, SYMBOLS
+from paramcalc.config.schema import ConfigSchema, Fields, StatedConfig, differing_keys
 
 
 class Config:
@@ -23,7 +23,7 @@ class Config:
     def __init__(
         self,
         fields: Fields,
-        reading: Reading,
+        reading: ConfigSchema,
         *,
         family: str,
         origin: str,
@@ -165,7 +165,7 @@ class Config:
         for other, rival in others:
             if rival != value or type(rival) is not type(value):
                 raise self.error(
-                    first, f"is {shown(value)}, but {other!r} says {shown(rival)}", hint="keep one of the two"
+                    first, f"is {short_repr(value)}, but {other!r} says {short_repr(rival)}", hint="keep one of the two"
                 )
         return value
 
@@ -183,15 +183,15 @@ class Config:
         return own or ignored
 
     def section(
-        self, name: str, reading: Reading | None = None, *, family: str | None = None, head: str | None = None
+        self, name: str, reading: ConfigSchema | None = None, *, family: str | None = None, head: str | None = None
     ) -> Config:
         """A view of a nested mapping, read as declared, or as `reading` says; what it leaves unread is reported."""
         value = self.raw(name)
         if value is not None and not isinstance(value, Mapping):
-            raise self.error(name, f"must be a mapping, not {shown(value)}")
+            raise self.error(name, f"must be a mapping, not {short_repr(value)}")
         how, like = self.declared(name) if reading is None else reading, self._like.get(name)
         if like is not None and like._reading is how:
-            view = like.of(value or {}, differing(like.fields, value or {}), root=self.root)
+            view = like.of(value or {}, differing_keys(like.fields, value or {}), root=self.root)
         else:
             view = Config(
                 value or {}, how, family="", origin=self.origin, architecture=self.architecture, root=self.root
@@ -215,13 +215,15 @@ class Config:
         """The fields that the recipe took for lists with an entry for each layer, in the order in which it did."""
         return tuple(self._by_layer)
 
-    def declared(self, name: str) -> Reading:
+    def declared(self, name: str) -> ConfigSchema:
         """How a nested mapping is read."""
         return self._reading.sections[name]
 
-    def as_stated(self) -> Stated:
+    def as_stated(self) -> StatedConfig:
         """What the file says here and in the sections that were asked for, and how it is read."""
-        return Stated(self.fields, self._reading, {name: view.as_stated() for name, view in self._sections.items()})
+        return StatedConfig(
+            self.fields, self._reading, {name: view.as_stated() for name, view in self._sections.items()}
+        )
 
     def sections(self) -> list[Config]:
         """The views of nested mappings that were asked for, in that order."""
@@ -237,7 +239,7 @@ class Config:
         if values is not None and not all(map(known.__contains__, values)):
             strange = next(value for value in values if value not in known)
             raise self.error(
-                name, f"has the unknown word {shown(strange)}", hint="known: " + ", ".join(sorted(allowed))
+                name, f"has the unknown word {short_repr(strange)}", hint="known: " + ", ".join(sorted(allowed))
             )
         return values
 
@@ -261,7 +263,7 @@ class Config:
         if values is None:
             return None
         if not isinstance(values, Sequence) or isinstance(values, str):
-            raise self.error(name, f"must be a list, not {shown(values)}")
+            raise self.error(name, f"must be a list, not {short_repr(values)}")
         return list(values)
 
     def sizes(self, name: str) -> list[int]:
@@ -274,7 +276,7 @@ class Config:
         if values is None:
             return []
         if not isinstance(values, Sequence) or isinstance(values, str) or not all(type(v) is int for v in values):
-            raise self.error(name, f"must be a list of layer numbers, not {shown(values)}")
+            raise self.error(name, f"must be a list of layer numbers, not {short_repr(values)}")
         return list(values)
 
     def require(self, condition: bool, message: str, hint: str | None = None) -> None:
@@ -318,15 +320,15 @@ class Config:
     def _checked(self, name: str, value: Any, default: Any) -> Any:
         if isinstance(default, bool):
             if not isinstance(value, bool):
-                raise self.error(name, f"must be true or false, not {shown(value)}")
+                raise self.error(name, f"must be true or false, not {short_repr(value)}")
             return value
         if isinstance(default, str):
             if not isinstance(value, str):
-                raise self.error(name, f"must be a word, not {shown(value)}")
+                raise self.error(name, f"must be a word, not {short_repr(value)}")
             return value
         if isinstance(default, float):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < LARGEST_SIZE:
-                raise self.error(name, f"must be a positive number, not {shown(value)}")
+                raise self.error(name, f"must be a positive number, not {short_repr(value)}")
             return float(value)
         return self.whole(name, value)
 
@@ -334,21 +336,21 @@ class Config:
         """A size from the file: a whole number in range. Digits in quotes are read with a doubt."""
         if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
             self.doubts.append(
-                f"{self.family}: {self.path}{self.key(name)} is the text {shown(value)}, read as a number"
+                f"{self.family}: {self.path}{self.key(name)} is the text {short_repr(value)}, read as a number"
             )
             value = int(value) if len(value) < 20 else value
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self.error(name, f"must be a whole number, not {shown(value)}")
+            raise self.error(name, f"must be a whole number, not {short_repr(value)}")
         least = 0 if name in MAY_BE_ZERO else 1
-        most = DEEPEST if name in ("num_hidden_layers", "num_decoder_layers") else LARGEST_SIZE
+        most = LARGEST_DEPTH if name in ("num_hidden_layers", "num_decoder_layers") else LARGEST_SIZE
         if value < least:
             raise self.error(name, f"must be at least {least}, not {value:,}")
         if value > most:
-            raise self.error(name, beyond(value, most))
+            raise self.error(name, out_of_range(value, most))
         return value
 
 
 def _symbolic(name: str, key: str, value: Any) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool | Dim):
-        return named(SYMBOLS.get(name, name), value, origin=key)
+    if isinstance(value, int) and not isinstance(value, bool | SymbolicInt):
+        return symbolic(SYMBOLS.get(name, name), value, origin=key)
     return value

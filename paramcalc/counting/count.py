@@ -35,22 +35,22 @@ def count(model: Model, *, include_mtp: bool = False) -> CountReport:
     if not isinstance(model, Model):
         raise ParamcalcError(f"count wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
 
-    return CountReport.model_validate(figures(model, include_mtp=include_mtp))
+    return CountReport.model_validate(count_figures(model, include_mtp=include_mtp))
 
 
-def figures(model: Model, *, include_mtp: bool = False) -> Figures:
+def count_figures(model: Model, *, include_mtp: bool = False) -> Figures:
     """The same as plain data: the keys and the order of `CountReport`."""
     counted = {"parameter", "mtp"} if include_mtp else {"parameter"}
     weights, ties = list(model.tree.weights()), list(model.tree.all_ties())
-    shares = by_category(w for w in weights if w.role in counted)
+    shares = parameters_by_category(w for w in weights if w.role in counted)
     total, active = (sum(share[which] for share in shares.values()) for which in ("total", "active"))
     embedding, head = (shares[c]["total"] if c in shares else 0 for c in ("embedding", "head"))
     multiplied = matrices_of_heads(weights, {tie.owner for tie in ties if tie.category == "head"})
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "model": describe(model),
-        "warnings": [*model.warnings, *about_bytes(model)],
+        "model": model_info(model),
+        "warnings": [*model.warnings, *quantised_bytes_note(model)],
         "parameters": {
             "total": total,
             "active": active,
@@ -66,7 +66,7 @@ def figures(model: Model, *, include_mtp: bool = False) -> Figures:
     }
 
 
-def describe(model: Model) -> Figures:
+def model_info(model: Model) -> Figures:
     """Which model was counted, as what, and how far the figures are to be trusted."""
     return {
         "name": model.name,
@@ -78,7 +78,7 @@ def describe(model: Model) -> Figures:
     }
 
 
-def about_bytes(model: Model) -> list[str]:
+def quantised_bytes_note(model: Model) -> list[str]:
     """That a quantised checkpoint takes other bytes than its parameters in one dtype."""
     if not model.quantization:
         return []
@@ -96,7 +96,7 @@ def active_elements(weights: Iterable[Weight]) -> int:
     return sum(w.elements * int(w.active) for w in weights)
 
 
-def by_category(weights: Iterable[Weight]) -> dict[Category, dict[str, int]]:
+def parameters_by_category(weights: Iterable[Weight]) -> dict[Category, dict[str, int]]:
     """Total and active parameters per category, in the order of CATEGORIES, only those present."""
     found: dict[Category, list[Weight]] = defaultdict(list)
     for w in weights:

@@ -10,24 +10,24 @@ from math import prod
 from paramcalc.base import symbolic
 from paramcalc.base.symbolic import Monomial
 from paramcalc.counting.count import count
-from paramcalc.counting.symbols import Legend
-from paramcalc.counting.tree_rows import BUILT, SHIPPED, parts_of
+from paramcalc.counting.symbols import SymbolTable
+from paramcalc.counting.tree_rows import BUILT, SHIPPED, tree_parts
 from paramcalc.model import Model
 from paramcalc.reports.count import Explanation, Line, Symbol
 from paramcalc.tree.component import Component, Part
 from paramcalc.tree.containers import Mtp, Stack, stacks
-from paramcalc.tree.weights import Role, Weight
+from paramcalc.tree.weights import Weight, WeightRole
 
 Polynomial = Counter[Monomial]
-COPIES = "with its own copies of the embedding and the head"
-APART = "multi-token prediction: reported apart"
-ROLES = {"parameter": "", "buffer": "a buffer: not a parameter", "mtp": "apart: not built by the class"}
+COPIES_REMARK = "with its own copies of the embedding and the head"
+APART_REMARK = "multi-token prediction: reported apart"
+ROLE_REMARKS = {"parameter": "", "buffer": "a buffer: not a parameter", "mtp": "apart: not built by the class"}
 
 
-def explain(model: Model, *, include_mtp: bool = False) -> Explanation:
+def explain_count(model: Model, *, include_mtp: bool = False) -> Explanation:
     """Show how each figure of `count(model)` comes about: terms, sums and the rule of thumb beside them."""
     report = count(model, include_mtp=include_mtp)
-    story = _Story()
+    story = _CountLines()
     for part in model.tree.children():
         story.part(part, 0)
     total, active = report.parameters.total, report.parameters.active
@@ -44,21 +44,21 @@ def explain(model: Model, *, include_mtp: bool = False) -> Explanation:
 # -- one line per tensor -----------------------------------------------------------------------------------------
 
 
-class _Story:
+class _CountLines:
     """The lines so far, the symbols they use, and the parts that were told in full and need not be again."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
-        self.legend = Legend()
+        self.legend = SymbolTable()
         self.told: dict[tuple[Weight, ...], str] = {}
         self.place = ""  # the layers that are being told
-        self.counted: frozenset[Role] = BUILT  # within a module that is reported apart, its buffers count too
+        self.counted: frozenset[WeightRole] = BUILT  # within a module that is reported apart, its buffers count too
 
     def part(self, part: Part, level: int) -> None:
         """A part, down to its tensors, and its sum."""
         component, name = part.component, part.name
         if isinstance(component, Stack):
-            for kind in parts_of(component):
+            for kind in tree_parts(component):
                 self._layers(kind, component.role, level)
             return
         for tie in component.ties():
@@ -71,7 +71,7 @@ class _Story:
     def _group(self, component: Component, name: str, level: int) -> None:
         apart = isinstance(component, Mtp)
         self.counted = SHIPPED if apart else self.counted
-        self.lines.append(Line(level=level, name=name, remark=APART if apart else ""))
+        self.lines.append(Line(level=level, name=name, remark=APART_REMARK if apart else ""))
         for child in component.children():
             self.part(child, level + 1)
             if child.copies != 1:
@@ -79,7 +79,7 @@ class _Story:
         self.lines.append(self._sum(component, name, level + 1))
         if isinstance(component, Mtp):
             shipped = self._elements(component.weights()) + component.copied
-            self.lines.append(Line(level=level + 1, name="= as shipped", result=shipped, remark=COPIES))
+            self.lines.append(Line(level=level + 1, name="= as shipped", result=shipped, remark=COPIES_REMARK))
             self.counted = BUILT
 
     def _told_before(self, component: Component, name: str, level: int) -> bool:
@@ -117,7 +117,7 @@ class _Story:
         one = self._elements(child.component.weights())
         formula = symbolic.formula(self._polynomial(child.component))
         for copies, name in ((child.copies, f"all {child.name}s"), (child.active, "one token uses")):
-            symbol, number = symbolic.spelled(self.legend.distinct(copies))
+            symbol, number = symbolic.symbols_and_numbers(self.legend.distinct(copies))
             self.lines.append(
                 Line(
                     level=level,
@@ -132,7 +132,11 @@ class _Story:
         tensors = list(component.tensors())
         for weight in tensors:
             sizes = (*((weight.copies,) if weight.copies != 1 else ()), *weight.shape)
-            factors = [symbolic.spelled(self.legend.distinct(size)) for size in sizes if size != 1 or len(sizes) == 1]
+            factors = [
+                symbolic.symbols_and_numbers(self.legend.distinct(size))
+                for size in sizes
+                if size != 1 or len(sizes) == 1
+            ]
             many = len(factors) > 1
             symbols = [symbolic.bracketed(symbol) if many else symbol for symbol, _ in factors]
             numbers = [symbolic.bracketed(number) if many else number for _, number in factors]
@@ -143,7 +147,7 @@ class _Story:
                     formula=(" x " if any(text[:1].isdigit() for text in symbols[1:]) else " ").join(symbols),
                     numbers=" x ".join(numbers),
                     result=prod(int(size) for size in sizes),
-                    remark=ROLES[weight.role],
+                    remark=ROLE_REMARKS[weight.role],
                 )
             )
         if len(tensors) > 1:
@@ -156,7 +160,7 @@ class _Story:
         results = [self._elements(part.component.weights()) * int(part.copies) for part in component.children()]
         terms = self._polynomial(component)
         values = {symbol: entry.value for symbol, entry in self.legend.symbols.items()}
-        short, facts = symbolic.simplified(terms, values)
+        short, facts = symbolic.simplify(terms, values)
         return Line(
             level=level,
             name=f"= {name}",
@@ -176,12 +180,12 @@ class _Story:
             if w.role in self.counted:
                 term = symbolic.polynomial(self.legend.distinct(w.copies))
                 for size in w.shape:
-                    term = symbolic.product(term, symbolic.polynomial(self.legend.distinct(size)))
+                    term = symbolic.polynomial_product(term, symbolic.polynomial(self.legend.distinct(size)))
                 total.update(term)
         return total
 
 
-def sum_of(weights: Iterable[Weight], roles: frozenset[Role]) -> int:
+def sum_of(weights: Iterable[Weight], roles: frozenset[WeightRole]) -> int:
     """All scalars of the tensors in these roles."""
     return sum(w.elements * int(w.copies) for w in weights if w.role in roles)
 

@@ -6,7 +6,7 @@ from paramcalc.base import symbolic
 from paramcalc.reports.count import Symbol
 
 
-class Legend:
+class SymbolTable:
     """Symbols in the order in which formulas use them. A letter stands for one number; another one gets a prime."""
 
     def __init__(self) -> None:
@@ -14,7 +14,7 @@ class Legend:
 
     def distinct(self, size: int) -> int:
         """The size with symbols of its own: a letter that stands for another number already gets a prime."""
-        return symbolic.renamed(size, self.add)
+        return symbolic.rename_symbols(size, self.add)
 
     def add(self, symbol: str, value: int, origin: str) -> str:
         """The letter under which this number stands."""

@@ -8,13 +8,13 @@ from typing import NamedTuple
 from paramcalc.tree.component import Component, Part
 from paramcalc.tree.containers import Mtp, Stack
 from paramcalc.tree.leaves import Product
-from paramcalc.tree.weights import Role, Weight
+from paramcalc.tree.weights import Weight, WeightRole
 
-BUILT: frozenset[Role] = frozenset(["parameter"])
-SHIPPED: frozenset[Role] = frozenset(["parameter", "mtp", "buffer"])  # within a module that is reported apart
+BUILT: frozenset[WeightRole] = frozenset(["parameter"])
+SHIPPED: frozenset[WeightRole] = frozenset(["parameter", "mtp", "buffer"])  # within a module that is reported apart
 
 
-class Row(NamedTuple):
+class TreeRow(NamedTuple):
     """One part of the tree: how deep it lies, what it is, and its parameters with all copies."""
 
     level: int
@@ -24,9 +24,9 @@ class Row(NamedTuple):
     active: int
 
 
-def outline(tree: Component, depth: int, *, include_mtp: bool = False) -> list[Row]:
+def tree_rows(tree: Component, depth: int, *, include_mtp: bool = False) -> list[TreeRow]:
     """The parts of a tree down to `depth` levels; the rows of one level add up to the total."""
-    rows: list[Row] = []
+    rows: list[TreeRow] = []
     for part in tree.children():
         apart = isinstance(part.component, Mtp)
         if include_mtp or not apart:
@@ -34,11 +34,13 @@ def outline(tree: Component, depth: int, *, include_mtp: bool = False) -> list[R
     return rows
 
 
-def _rows(part: Part, level: int, depth: int, copies: int, active: int, roles: frozenset[Role]) -> Iterator[Row]:
+def _rows(
+    part: Part, level: int, depth: int, copies: int, active: int, roles: frozenset[WeightRole]
+) -> Iterator[TreeRow]:
     component = part.component
     copies, active = copies * int(part.copies), active * int(part.active)
     weights = [w for w in component.weights() if w.role in roles]
-    yield Row(
+    yield TreeRow(
         level,
         f"{part.copies} x {part.name}" if part.copies != 1 else part.name,
         _detail(component, weights),
@@ -46,11 +48,11 @@ def _rows(part: Part, level: int, depth: int, copies: int, active: int, roles: f
         sum(w.elements * int(w.active) for w in weights) * active,
     )
     if level + 1 < depth:
-        for child in parts_of(component):
+        for child in tree_parts(component):
             yield from _rows(child, level + 1, depth, copies, active, roles)
 
 
-def parts_of(component: Component) -> Iterator[Part]:
+def tree_parts(component: Component) -> Iterator[Part]:
     """The children; of a stack each distinct layer once: `layers 0, 2, 4, ...`."""
     if not isinstance(component, Stack):
         yield from (part for part in component.children() if not isinstance(part.component, Product))

@@ -7,28 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Attention, Conv2d
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import equal_heads, gqa, mha
-from paramcalc.families.builders.audio_language import text_model
-from paramcalc.families.builders.decoder import ignored, pre_norm
+from paramcalc.families.builders.audio_language import audio_text_model
+from paramcalc.families.builders.decoder import ignored_fields, pre_norm
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import joined
+from paramcalc.families.builders.vision_language import assemble_multimodal
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Conv1d, Linear, Norm
 
 
-def hears(c: Config, projector: Callable[[Config, int], Component], *, completes: bool = False) -> Component:
+def audio_language_model(
+    c: Config, projector: Callable[[Config, int], Component], *, completes: bool = False
+) -> Component:
     """A tower of one kind, what the class puts behind it, and a language model of any.
 
     `completes`: the class adds the sizes to a text_config that omits them.
     """
     tower, v = tower_in(c, "audio_config")
-    language, width = text_model(c, tied=c.tie_word_embeddings, completes=completes)
-    return joined(language, audio_tower=tower, projector=projector(v, width))
+    language, width = audio_text_model(c, tied=c.tie_word_embeddings, completes=completes)
+    return assemble_multimodal(language, audio_tower=tower, projector=projector(v, width))
 
 
 def tower_norm(width: int, *, bias: bool = True) -> Norm:
@@ -62,7 +64,7 @@ def glmasr_encoder(v: Config) -> Block:
 @tower("voxtral_realtime_encoder")
 def voxtral_realtime_encoder(v: Config) -> Block:
     """A causal spectrogram encoder of Llama's shape, with a few biases (VoxtralRealtimeEncoder)."""
-    ignored(v, num_key_value_heads=v.num_attention_heads)
+    ignored_fields(v, num_key_value_heads=v.num_attention_heads)
     d, hidden, norm = v.hidden_size, v.intermediate_size, tower_norm(v.hidden_size, bias=False)
     up, down = Linear(d_in=d, d_out=hidden), Linear(d_in=hidden, d_out=d, bias=True)
     layer = pre_norm(norm, keys_without_bias(v), block(gate_proj=up, up_proj=up, down_proj=down))
@@ -75,7 +77,7 @@ def chunk_encoder(v: Config) -> dict[str, Component]:
     left = v.num_mel_bins
     for _ in range(3):
         left = (left + 1) // 2
-    left = named("f", left, origin="num_mel_bins halved three times, rounded up")
+    left = symbolic("f", left, origin="num_mel_bins halved three times, rounded up")
     again = Conv2d(channels=c, kernel=3, per_group=c)
     layer = pre_norm(norm, mha(v), mlp(v, v.intermediate_size))
     return dict(
@@ -111,7 +113,7 @@ def omniasr_audio(v: Config) -> Block:
     }
     groups = v.num_conv_pos_embedding_groups
     v.require(d % groups == 0, f"hidden_size ({d}) is not divisible by num_conv_pos_embedding_groups ({groups})")
-    per_group = named("d_g", d // groups, origin="d / num_conv_pos_embedding_groups")
+    per_group = symbolic("d_g", d // groups, origin="d / num_conv_pos_embedding_groups")
     layer = pre_norm(norm, mha(v), mlp(v, v.intermediate_size))
     return block(
         "other",

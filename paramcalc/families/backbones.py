@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import HyperConnection, KimiDeltaAttention, Mlp, Router
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, head_dim, head_gate, normed, normed_at_once, sliding
+from paramcalc.families.builders.attention import gqa, head_dim, head_gate, qk_norm_all_heads, qk_norm_per_head, sliding
 from paramcalc.families.builders.decoder import causal_lm, decoder, norms_after, norms_around, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import (
@@ -17,12 +17,12 @@ from paramcalc.families.builders.layer_types import (
     LINEAR,
     SLIDING,
     SPARSE,
+    attention_types,
     first_dense,
-    kinds,
-    mlp_words,
+    mlp_types,
     per_layer_overrides,
 )
-from paramcalc.families.builders.mla import INDEXED, experts, latent_attention, lightning, shared_width
+from paramcalc.families.builders.mla import INDEXED, latent_attention, lightning_indexer, mla_moe, shared_width
 from paramcalc.families.builders.mtp import unbuilt_mtp
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
@@ -35,7 +35,7 @@ def molmo2_text(c: Config) -> Block:
     """Llama with QK norms and rows for tokens that are never put out (Molmo 2; Molmo2TextModel)."""
     kind, norm = c.qk_norm_type, rms(c)
     c.require(kind in ("qwen3", "olmo"), f"qk_norm_type {kind!r} is neither qwen3 nor olmo")
-    attn = (normed if kind == "qwen3" else normed_at_once)(c, qkv_bias=c.attention_bias)
+    attn = (qk_norm_per_head if kind == "qwen3" else qk_norm_all_heads)(c, qkv_bias=c.attention_bias)
     layer = (norms_after if c.norm_after else pre_norm)(norm, attn, glu(c))
     parts = dict(causal_lm(c, Run(c.num_hidden_layers, layer), norm=norm).items)
     rows = c.vocab_size + c.additional_vocab_size
@@ -47,7 +47,7 @@ def muse_glimmer_text(c: Config) -> Block:
     """Gated attention, norms on both sides of each part, windows in three layers of four (MuseGlimmerTextModel)."""
     gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c))
     attn = sliding(gqa(c, bias=c.attention_bias, inner=gate), c.sliding_window)
-    words = kinds(c, full_every_fourth_from_the_last(c))
+    words = attention_types(c, full_every_fourth_from_the_last(c))
     return decoder(c, attn, glu(c), words, layer=norms_around)
 
 
@@ -70,8 +70,8 @@ def muse_spark_text(c: Config) -> Block:
             ffn_gate=residual,
         )  # fmt: skip
 
-    words = kinds(c, full_every_fourth_from_the_last(c))
-    return decoder(c, attn, ffn, words, mlp_words(c, first_dense(c, 0)), layer=layer)
+    words = attention_types(c, full_every_fourth_from_the_last(c))
+    return decoder(c, attn, ffn, words, mlp_types(c, first_dense(c, 0)), layer=layer)
 
 
 def muse_experts(c: Config) -> Block:
@@ -123,7 +123,7 @@ def plain_with_experts(
     ffn = {DENSE: glu(c, bias=bias), SPARSE: experts}
     attn = gqa(c, bias=c.attention_bias)
     kinds = attn if doubts is None else {word: attn.but(cache_doubt=doubt) for word, doubt in doubts.items()}
-    return decoder(c, kinds, ffn, words, ffn_words=mlp_words(c, first_dense(c, first)))
+    return decoder(c, kinds, ffn, words, ffn_words=mlp_types(c, first_dense(c, first)))
 
 
 # -- Step 3.7 ----------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def step3p5(c: Config) -> Block:
     def layer(word: str, heads: int, kind: str) -> Block:
         window = c.sliding_window if word == SLIDING else None
         gate = head_gate(c.hidden_size, heads, None if per_head else c.head_dim)
-        attn = normed(c, bias=c.attention_bias, inner=gate, window=window).but(heads=heads)
+        attn = qk_norm_per_head(c, bias=c.attention_bias, inner=gate, window=window).but(heads=heads)
         return pre_norm(rms(c), attn, ffn[kind])
 
     plan = list(zip(words, step_heads(c, words), step_ffns(c), strict=True))
@@ -203,7 +203,7 @@ def ernie4_5_vl_moe_text(c: Config) -> Block:
     images = Router(width=c.hidden_size, experts=c.num_experts, correction=True, correction_counted=True, per="tower")
     seen = moe(c, image, experts=c.num_experts, router=images).but(top_k=0)
     ffn = {DENSE: glu(c, bias=bias), SPARSE: block(text=experts, image=seen)}
-    return decoder(c, gqa(c, bias=bias), ffn, ffn_words=mlp_words(c, first_dense(c, 1)))
+    return decoder(c, gqa(c, bias=bias), ffn, ffn_words=mlp_types(c, first_dense(c, 1)))
 
 
 def indexer_words(c: Config) -> list[str]:
@@ -223,7 +223,7 @@ def mistral_large4_text(c: Config) -> Block:
     attn = {True: plain, False: plain.but(nope_dim=both, rope_dim=0)}
     own_norm = Norm(width=d, bias=True)
     indexer = {
-        "full": block(q_input_norm=own_norm, scores=lightning(c, d), scaling=softmax_scaling(c.index_n_heads)),
+        "full": block(q_input_norm=own_norm, scores=lightning_indexer(c, d), scaling=softmax_scaling(c.index_n_heads)),
         "shared": None,
     }
     e = c.moe_intermediate_size
@@ -235,10 +235,10 @@ def mistral_large4_text(c: Config) -> Block:
         mixer = mixer.but(picks=c.index_topk)
         return pre_norm(rms(c), mixer, ffn[kind])
 
-    words = mlp_words(c, first_dense(c, c.first_k_dense_replace))
+    words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
     plan = list(zip(map(bool, rotary), indexer_words(c), words, strict=True))
     layers = {kind: layer(*kind) for kind in dict.fromkeys(plan)}
-    half = named("d_r / 2", (c.qk_rope_head_dim + 1) // 2, origin="qk_rope_head_dim / 2, rounded up")
+    half = symbolic("d_r / 2", (c.qk_rope_head_dim + 1) // 2, origin="qk_rope_head_dim / 2, rounded up")
     rope = c.raw("rope_parameters") or {}
     if isinstance(rope, Mapping) and rope.get("partial_rotary_factor") not in (None, 1):
         c.doubts.append(
@@ -271,12 +271,12 @@ def glm5_next_text(c: Config) -> Block:
         positions=Param(shape=(c.index_kpool, c.index_head_dim)),
         gate=Linear(d_in=c.hidden_size, d_out=c.index_head_dim),
     )
-    scores = lightning(c, c.q_lora_rank).but(kept_beside=c.index_head_dim + 1, pool=c.index_kpool)
+    scores = lightning_indexer(c, c.q_lora_rank).but(kept_beside=c.index_head_dim + 1, pool=c.index_kpool)
     indexer = {"full": block(scores=scores, pool=pool), "shared": None}
     default = [LINEAR if (i + 1) % 4 else INDEXED for i in range(c.num_hidden_layers)]
     words = c.words("layer_types", (LINEAR, INDEXED, FULL)) or default
-    ffn, mix = {DENSE: glu(c), SPARSE: experts(c)}, streams(c)
-    plan = list(zip(words, indexer_words(c), mlp_words(c, first_dense(c, 3)), strict=True))
+    ffn, mix = {DENSE: glu(c), SPARSE: mla_moe(c)}, streams(c)
+    plan = list(zip(words, indexer_words(c), mlp_types(c, first_dense(c, 3)), strict=True))
 
     def layer(word: str, index: str, kind: str) -> Block:
         mixer = delta if word == LINEAR else latent_attention(c).but(indexer=indexer[index], picks=c.index_topk)

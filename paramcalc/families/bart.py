@@ -5,46 +5,57 @@ from __future__ import annotations
 from paramcalc.components import Moe
 from paramcalc.config.view import Config
 from paramcalc.families.builders.decoder import layer_norm
-from paramcalc.families.builders.encoder_decoder import Form, attention, head, joined, layer, model, of_side, side
+from paramcalc.families.builders.encoder_decoder import (
+    BartLayout,
+    bart_attention,
+    bart_head,
+    bart_layer,
+    bart_model,
+    bart_stack,
+    encoder_decoder,
+    side_field,
+)
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import lm_head, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Embedding, Linear
 
-M2M = Form(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=False)
+M2M = BartLayout(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=False)
 
 
-@family("bart", form=Form(unstated_labels=3))
-@family("plbart", form=Form())
-@family("mbart", form=Form(pre_norm=True))
-@family("blenderbot-small", form=Form(spare_rows=0))
-@family("pegasus", "blenderbot", form=Form(spare_rows=0, embed_norm=False, pre_norm=True))
+@family("bart", form=BartLayout(unstated_labels=3))
+@family("plbart", form=BartLayout())
+@family("mbart", form=BartLayout(pre_norm=True))
+@family("blenderbot-small", form=BartLayout(spare_rows=0))
+@family("pegasus", "blenderbot", form=BartLayout(spare_rows=0, embed_norm=False, pre_norm=True))
 @family("m2m_100", form=M2M)
 def bart(c: Config) -> Block:
     """Encoder and decoder with LayerNorms, plain FFNs and learned positions (BartForConditionalGeneration).
 
     Pegasus' positions are sinusoids, but a table of the model like any other; M2M-100 computes them.
     """
-    return model(c, c.form)
+    return bart_model(c, c.form)
 
 
 @family("bigbird_pegasus")
 def bigbird_pegasus(c: Config) -> Block:
     """Pegasus with sparse attention and few biases (BigBirdPegasusForConditionalGeneration)."""
-    form = Form(spare_rows=0, embed_norm=False, pre_norm=True, bias=c.use_bias, ties_decoder=False)
-    one = layer(c, "encoder", form).but(inexact="blocks of sparse attention are counted as full attention")
-    return joined(c, form, side(c, "encoder", form, layers=one), side(c, "decoder", form))
+    form = BartLayout(spare_rows=0, embed_norm=False, pre_norm=True, bias=c.use_bias, ties_decoder=False)
+    one = bart_layer(c, "encoder", form).but(inexact="blocks of sparse attention are counted as full attention")
+    return encoder_decoder(c, form, bart_stack(c, "encoder", form, layers=one), bart_stack(c, "decoder", form))
 
 
 @family("pegasus_x")
 def pegasus_x(c: Config) -> Block:
     """Pegasus without biases in attention, with learned global tokens (PegasusXForConditionalGeneration)."""
-    form = Form(spare_rows=None, embed_norm=False, pre_norm=True, bias=False, logits_bias=False)
-    one = block(global_attn_norm=layer_norm(c), **layer(c, "encoder", form).items)
+    form = BartLayout(spare_rows=None, embed_norm=False, pre_norm=True, bias=False, logits_bias=False)
+    one = block(global_attn_norm=layer_norm(c), **bart_layer(c, "encoder", form).items)
     one = one.but(inexact="blocks and global tokens are counted as full attention")
     tokens = {"global_tokens": Embedding(rows=c.num_global_tokens, width=c.hidden_size)}
-    return joined(c, form, side(c, "encoder", form, layers=one, before=tokens), side(c, "decoder", form))
+    return encoder_decoder(
+        c, form, bart_stack(c, "encoder", form, layers=one, before=tokens), bart_stack(c, "decoder", form)
+    )
 
 
 MASKED = "experts are counted by top-k; the class also multiplies rows that it masks"
@@ -55,14 +66,14 @@ def nllb_moe(c: Config) -> Block:
     """M2M-100 with experts, two of them active, in every fourth layer (NllbMoeForConditionalGeneration)."""
     sides = []
     for role, step in (("encoder", c.encoder_sparse_period), ("decoder", c.decoder_sparse_period)):
-        depth, hidden = of_side(c, role, "layers"), of_side(c, role, "ffn_dim")
+        depth, hidden = side_field(c, role, "layers"), side_field(c, role, "ffn_dim")
         bank = Moe(
             width=c.hidden_size, expert=mlp(c, hidden), experts=c.num_experts, top_k=2, router_bias=c.router_bias
         )
-        kinds = {False: layer(c, role, M2M), True: layer(c, role, M2M, ffn=bank).but(inexact=MASKED)}
+        kinds = {False: bart_layer(c, role, M2M), True: bart_layer(c, role, M2M, ffn=bank).but(inexact=MASKED)}
         sparse = (step > 0 and (i + 1) % step == 0 for i in range(depth))
-        sides.append(side(c, role, M2M, layers=[kinds[has] for has in sparse]))
-    return joined(c, M2M, *sides)
+        sides.append(bart_stack(c, role, M2M, layers=[kinds[has] for has in sparse]))
+    return encoder_decoder(c, M2M, *sides)
 
 
 @family("mvp")
@@ -71,7 +82,7 @@ def mvp(c: Config) -> Block:
 
     The class passes use_prompt to its encoder in the place of another argument and builds prompts for the decoder only.
     """
-    form, prompts = Form(), {}
+    form, prompts = BartLayout(), {}
     if c.use_prompt and c.head != "lm":
         d, mid = c.hidden_size, c.prompt_mid_dim
         prompt = block(
@@ -84,31 +95,35 @@ def mvp(c: Config) -> Block:
         c.notes.append(
             "mvp: the class builds prompts for the decoder only, although use_prompt is meant for both sides"
         )
-    return joined(c, form, side(c, "encoder", form), side(c, "decoder", form, before=prompts))
+    return encoder_decoder(c, form, bart_stack(c, "encoder", form), bart_stack(c, "decoder", form, before=prompts))
 
 
 @family("led")
 def led(c: Config) -> Block:
     """BART whose encoder has a second set of q, k and v for global tokens (LEDForConditionalGeneration)."""
-    form, full = Form(spare_rows=0), Linear(d_in=c.hidden_size, d_out=c.hidden_size, bias=True)
-    attn = attention(c, "encoder", form, inner=block(global_q=full, global_k=full, global_v=full))
-    one = layer(c, "encoder", form, attn=attn).but(inexact="windows and global tokens are counted as full attention")
-    encoder = side(c, "encoder", form, layers=one, positions=c.max_encoder_position_embeddings)
-    return joined(c, form, encoder, side(c, "decoder", form, positions=c.max_decoder_position_embeddings))
+    form, full = BartLayout(spare_rows=0), Linear(d_in=c.hidden_size, d_out=c.hidden_size, bias=True)
+    attn = bart_attention(c, "encoder", form, inner=block(global_q=full, global_k=full, global_v=full))
+    one = bart_layer(c, "encoder", form, attn=attn).but(
+        inexact="windows and global tokens are counted as full attention"
+    )
+    encoder = bart_stack(c, "encoder", form, layers=one, positions=c.max_encoder_position_embeddings)
+    return encoder_decoder(
+        c, form, encoder, bart_stack(c, "decoder", form, positions=c.max_decoder_position_embeddings)
+    )
 
 
 @family("marian")
 def marian(c: Config) -> Block:
     """BART without norms on the embedding; source and target may have vocabularies of their own (MarianMTModel)."""
-    form, rows = Form(spare_rows=0, embed_norm=False), c.decoder_vocab_size or c.vocab_size
+    form, rows = BartLayout(spare_rows=0, embed_norm=False), c.decoder_vocab_size or c.vocab_size
     if c.share_encoder_decoder_embeddings and c.head != "lm":
-        return joined(c, form, side(c, "encoder", form), side(c, "decoder", form, rows=rows))
-    decoder = side(c, "decoder", form, rows=rows, owner=None)
+        return encoder_decoder(c, form, bart_stack(c, "encoder", form), bart_stack(c, "decoder", form, rows=rows))
+    decoder = bart_stack(c, "decoder", form, rows=rows, owner=None)
     if c.head == "lm":
         made = rows if c.tie_word_embeddings else c.vocab_size
         return block(decoder=decoder, lm_head=lm_head(c, c.hidden_size, owner="decoder.embed_tokens", rows=made))
-    encoder = side(c, "encoder", form, owner=None)
-    return block(encoder=encoder, decoder=decoder, **head(c, form, owner="decoder.embed_tokens", rows=rows))
+    encoder = bart_stack(c, "encoder", form, owner=None)
+    return block(encoder=encoder, decoder=decoder, **bart_head(c, form, owner="decoder.embed_tokens", rows=rows))
 
 
 @family("fsmt")
@@ -117,24 +132,24 @@ def fsmt(c: Config) -> Block:
 
     The model without head does not exist: the decoder holds the output matrix.
     """
-    form, owner = Form(spare_rows=c.pad_token_id + 1, embed_norm=False), "decoder.embed_tokens"
+    form, owner = BartLayout(spare_rows=c.pad_token_id + 1, embed_norm=False), "decoder.embed_tokens"
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    encoder = side(c, "encoder", form, rows=c.src_vocab_size, owner=owner)
-    decoder = side(c, "decoder", form, owner=None)
+    encoder = bart_stack(c, "encoder", form, rows=c.src_vocab_size, owner=owner)
+    decoder = bart_stack(c, "decoder", form, owner=None)
     return block(encoder=encoder, decoder=decoder, lm_head=lm_head(c, c.hidden_size, owner=owner))
 
 
 @family("prophetnet")
 def prophetnet(c: Config) -> Block:
     """Post-norm decoder that predicts n tokens at once, positions from the hidden state (ProphetNet, 2001.04063)."""
-    form, d = Form(spare_rows=0, cross=c.add_cross_attention, logits_bias=False), c.hidden_size
+    form, d = BartLayout(spare_rows=0, cross=c.add_cross_attention, logits_bias=False), c.hidden_size
     buckets = Linear(d_in=d, d_out=c.num_buckets * c.decoder_attention_heads, bias=True)
-    one = layer(c, "decoder", form, attn=attention(c, "decoder", form, inner=block(position_buckets=buckets)))
+    one = bart_layer(c, "decoder", form, attn=bart_attention(c, "decoder", form, inner=block(position_buckets=buckets)))
     one = one.but(inexact="the streams that predict further tokens are left out")
     tokens = {"ngram_tokens": Embedding(rows=c.ngram, width=d)}
     if c.head in ("encoder", "decoder"):  # one side alone, with a table of its own
-        return side(
+        return bart_stack(
             c,
             c.head,
             form,
@@ -143,12 +158,12 @@ def prophetnet(c: Config) -> Block:
             before=tokens if c.head == "decoder" else None,
         )
     tied = "shared" if c.tie_word_embeddings else None
-    decoder = side(c, "decoder", form, layers=one, before=tokens)
+    decoder = bart_stack(c, "decoder", form, layers=one, before=tokens)
     if c.head == "lm":  # which keeps the shared table, unlike its relatives
         table = Embedding(rows=c.vocab_size, width=d)
         own = decoder.items | {"embed_tokens": table.but(tied_to=tied)}
         return block(shared=table, decoder=block(**own), lm_head=lm_head(c, d, owner="shared"))
-    return joined(c, form, side(c, "encoder", form), decoder)
+    return encoder_decoder(c, form, bart_stack(c, "encoder", form), decoder)
 
 
 @family("trocr")
@@ -156,7 +171,7 @@ def trocr(c: Config) -> Block:
     """BART's decoder over the features of an image encoder, whose width may differ (TrOCRForCausalLM)."""
     if c.head != "lm":
         raise unknown_head(c)
-    form = Form(spare_rows=2 if c.use_learned_position_embeddings else None, embed_norm=c.layernorm_embedding)
-    one = layer(c, "decoder", form, kv_width=c.cross_attention_hidden_size)
-    decoder = side(c, "decoder", form, layers=one)
+    form = BartLayout(spare_rows=2 if c.use_learned_position_embeddings else None, embed_norm=c.layernorm_embedding)
+    one = bart_layer(c, "decoder", form, kv_width=c.cross_attention_hidden_size)
+    decoder = bart_stack(c, "decoder", form, layers=one)
     return block(decoder=decoder, lm_head=lm_head(c, c.hidden_size, owner="decoder.embed_tokens"))

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Attention, Mlp
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import equal_heads, mha, sized
+from paramcalc.families.builders.attention import equal_heads, mha, sized_attention
 from paramcalc.families.builders.decoder import layer_norm
 from paramcalc.families.builders.encoder import embeddings, encoder, encoder_layer, projected
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import (
     ALL_HEADS,
-    dense,
+    dense_head,
     discriminator,
     encoder_heads,
-    labels,
     lm_head,
     masked_lm_head,
+    num_labels,
     roberta_heads,
-    summary,
+    summary_projection,
 )
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
@@ -40,7 +40,7 @@ def bert(c: Config) -> Block:
 def dpr(c: Config) -> Block:
     """BERT without a pooler for questions or passages, or one that marks answers (DPRQuestionEncoder, 2004.04906)."""
     d, narrow = c.hidden_size, c.projection_dim
-    heads: dict[str, Component] = {"encode_proj": dense(c, narrow, per="sequence")} if narrow else {}
+    heads: dict[str, Component] = {"encode_proj": dense_head(c, narrow, per="sequence")} if narrow else {}
     if c.head == "question_answering":
         width = narrow or d
         heads["qa_outputs"] = Linear(d_in=width, d_out=2, bias=True, category="head")
@@ -116,9 +116,9 @@ def tapas(c: Config) -> Block:
     if c.head == "question_answering":
         scores = {name: Param(shape=shape, category="head") for name, shape in (("weight", (d,)), ("bias", ()))}
         cells: Component = block(cells=block(**scores), columns=block(**scores))
-        heads = {"pooler": dense(c, d), "cell_selection": cells}
+        heads = {"pooler": dense_head(c, d), "cell_selection": cells}
         if c.num_aggregation_labels:
-            heads["aggregation"] = dense(c, c.num_aggregation_labels)
+            heads["aggregation"] = dense_head(c, c.num_aggregation_labels)
     else:
         heads = encoder_heads(c, d)
     return encoder(c, embeddings(c, d, types=False) | places, encoder_layer(c), heads)
@@ -188,14 +188,14 @@ def electra_heads(c: Config) -> dict[str, Component]:
         transformed=("sequence_classification",),
         pretraining=discriminator(c),
     )
-    return summary(c) | heads
+    return summary_projection(c) | heads
 
 
 def generator(c: Config) -> Block:
     """A dense layer to the width of the embeddings, a norm, and their own matrix with a bias."""
     width = c.embedding_size
     head = lm_head(c, width, owner="embed_tokens", bias=True)
-    return block(transform=dense(c, width), norm=Norm(width=width, bias=True), decoder=head)
+    return block(transform=dense_head(c, width), norm=Norm(width=width, bias=True), decoder=head)
 
 
 @family("convbert")
@@ -212,7 +212,7 @@ def span_attention(c: Config) -> Attention:
     """Fewer heads of half the width; a span-based dynamic convolution does the rest."""
     d, kernel, heads = c.hidden_size, c.conv_kernel_size, max(c.num_attention_heads // c.head_ratio, 1)
     c.require(d % heads == 0, f"hidden_size ({d}) is not divisible by the {heads} heads that head_ratio leaves")
-    d_h = named("d_h", d // heads // 2, origin="half of d / heads")
+    d_h = symbolic("d_h", d // heads // 2, origin="half of d / heads")
     width = heads * d_h
     convolution = block(
         depthwise=Conv1d(channels=d, kernel=kernel, bias=False),
@@ -221,7 +221,7 @@ def span_attention(c: Config) -> Attention:
         values=Linear(d_in=d, d_out=width, bias=True),
         windows=Product(flops=2 * width * kernel, term="convolution"),
     )
-    return sized(d, heads, d_h, bias=True, inner=convolution, out_in=d)
+    return sized_attention(d, heads, d_h, bias=True, inner=convolution, out_in=d)
 
 
 @family("roformer")
@@ -231,7 +231,7 @@ def roformer(c: Config) -> Block:
     table = Embedding(rows=c.max_position_embeddings, width=equal_heads(c))
     before = narrow(c, width, rows=0) | {"positions": table}
     heads = encoder_heads(c, width, pooled=(), transformed=("sequence_classification",), answers=2)
-    return encoder(c, before, encoder_layer(c), summary(c) | heads)
+    return encoder(c, before, encoder_layer(c), summary_projection(c) | heads)
 
 
 @family("rembert")
@@ -262,7 +262,7 @@ def albert(c: Config) -> Block:
     before = embeddings(c, c.embedding_size) | projected(c, c.embedding_size)
     heads = encoder_heads(c, c.embedding_size)
     if c.head == "pretraining":  # AlbertForPreTraining asks for num_labels orders of two sentences, BERT always for 2
-        heads["next_sentence"] = dense(c, labels(c))
+        heads["next_sentence"] = dense_head(c, num_labels(c))
     return encoder(c, before, runs, heads)
 
 

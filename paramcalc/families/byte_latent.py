@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Attention
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import equal_heads, gqa, kv_heads
@@ -48,7 +48,7 @@ def blt(c: Config) -> Block:
 def blt_layer(part: Config) -> Block:
     """Llama's layer; an unstated FFN is 8 d / 3 wide, rounded down."""
     d = part.hidden_size
-    hidden = part.intermediate_size or named("d_ff", 8 * d // 3, origin="8 d / 3, rounded down")
+    hidden = part.intermediate_size or symbolic("d_ff", 8 * d // 3, origin="8 d / 3, rounded down")
     layer: Block = pre_norm(rms(part), gqa(part).but(cache_doubt=PATCHES), glu(part, hidden))
     return layer.but(inexact="every byte is counted as a patch of its own")
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paramcalc.config.schema import Reading
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import equal_heads, gqa, mha, sized
+from paramcalc.families.builders.attention import equal_heads, gqa, mha, sized_attention
 from paramcalc.families.builders.decoder import causal_lm, layer_norm, pre_norm, rms
 from paramcalc.families.builders.encoder import embeddings, encoder_layer
 from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.heads import masked_lm_head, unknown_head
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import joined, only_text, own_text
+from paramcalc.families.builders.vision_language import assemble_multimodal, only_text, own_text
 from paramcalc.families.page_towers import swin_width
-from paramcalc.families.registry import family, get, split_class
+from paramcalc.families.registry import family, get_family, split_class
 from paramcalc.families.vision import plain
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, Stack, block, stack
@@ -32,8 +32,8 @@ def blip_2(c: Config) -> Component:
     """A ViT, a Q-Former, and a language model, OPT or T5 most often (BLIP-2, 2301.12597; Blip2...Generation)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    kind = c.section("text_config", Reading({})).raw("model_type") or c.declared("text_config").kind
-    text = get(kind)
+    kind = c.section("text_config", ConfigSchema({})).raw("model_type") or c.declared("text_config").kind
+    text = get_family(kind)
     head = "seq2seq_lm" if kind in ENCODER_DECODERS else "lm"
     c.require(head == "seq2seq_lm" or split_class(text.main_class)[1] == "lm", f"text_config is a {kind}")
     if c.head == "none" and c.base_without_head:
@@ -47,7 +47,7 @@ def blip_2(c: Config) -> Component:
         qformer=former,
         proj=Linear(d_in=q.hidden_size, d_out=view.hidden_size, bias=True),
     )
-    return joined(text.recipe(view), vision_tower=seen, projector=projector)
+    return assemble_multimodal(text.recipe(view), vision_tower=seen, projector=projector)
 
 
 @family("vision-encoder-decoder")
@@ -56,8 +56,8 @@ def vision_encoder_decoder(c: Config) -> Component:
 
     Encoders that are not known are not counted.
     """
-    kind = c.section("decoder", Reading({})).raw("model_type") or c.declared("decoder").kind
-    text = get(kind)
+    kind = c.section("decoder", ConfigSchema({})).raw("model_type") or c.declared("decoder").kind
+    text = get_family(kind)
     ours = {} if c.says("decoder") else {"is_decoder": True, "add_cross_attention": True}
     reading = text.reading._replace(defaults={**text.reading.defaults, **ours})
     view = c.section("decoder", reading, family=kind, head="lm")
@@ -70,7 +70,7 @@ def vision_encoder_decoder(c: Config) -> Component:
     width = swin_width(v) if encoder in ("swin", "donut-swin") else v.hidden_size
     bridged = width != view.hidden_size and view.raw("cross_attention_hidden_size") is None
     bridge = Linear(d_in=width, d_out=view.hidden_size, bias=True, category="projector") if bridged else None
-    return joined(text.recipe(view), vision_tower=seen, projector=bridge)
+    return assemble_multimodal(text.recipe(view), vision_tower=seen, projector=bridge)
 
 
 # -- Kosmos ------------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def kosmos_2(c: Config) -> Component:
         attn=mha(text, source="cross"),
     )
     language = causal_lm(text, layers, norm=layer_norm(text), before={"segments": segments})
-    return joined(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=seen, projector=projector)
 
 
 # -- cross attention in the decoder's layers ---------------------------------------------------------------------
@@ -140,7 +140,7 @@ def blip(c: Config) -> Component:
         text_proj=Linear(d_in=text.hidden_size, d_out=c.projection_dim),
         scale=Param(shape=(1,)),
     )
-    return joined(language, vision_tower=seen, projector=None if whole else compared)
+    return assemble_multimodal(language, vision_tower=seen, projector=None if whole else compared)
 
 
 @family("idefics")
@@ -168,13 +168,13 @@ def idefics(c: Config) -> Component:
         more_head=head.but(tied_to="more_tokens") if head and tied else head,
         cross_layers=stack("cross", Run(depth // c.cross_layer_interval, crossed)),
     )
-    return joined(language, vision_tower=seen, projector=resampler if c.use_resampler else None)
+    return assemble_multimodal(language, vision_tower=seen, projector=resampler if c.use_resampler else None)
 
 
 def idefics_resampler(p: Config, v: Config) -> Block:
     """Learned queries that look at the tower's output (IdeficsPerceiverResampler)."""
     d_h = p.resampler_head_dim
-    attn = sized(v.hidden_size, p.resampler_n_heads, d_h, source="cross")
+    attn = sized_attention(v.hidden_size, p.resampler_n_heads, d_h, source="cross")
     if p.qk_layer_norms_perceiver:
         attn = attn.but(q_norm=Norm(width=d_h, bias=True), k_norm=Norm(width=d_h, bias=True))
     layers = looking(v, attn, mlp(v, 4 * v.hidden_size, bias=False), depth=p.resampler_depth)
@@ -213,7 +213,7 @@ def evolla(c: Config) -> Component:
         raise unknown_head(c)
     seen, v = tower_in(c, "protein_encoder_config")
     d_v, queries = v.hidden_size, Param(shape=(c.resampler_num_latents, v.hidden_size))
-    looks = sized(d_v, c.resampler_heads, c.resampler_dim_head, source="cross")
+    looks = sized_attention(d_v, c.resampler_heads, c.resampler_dim_head, source="cross")
     projector = block(
         "projector",
         queries=queries,
@@ -221,7 +221,7 @@ def evolla(c: Config) -> Component:
         proj=Linear(d_in=d_v, d_out=c.hidden_size, bias=True),
         norm=layer_norm(c),
     )
-    return joined(adapted_llama(c), vision_tower=seen, projector=projector)
+    return assemble_multimodal(adapted_llama(c), vision_tower=seen, projector=projector)
 
 
 def adapted_llama(c: Config) -> Block:

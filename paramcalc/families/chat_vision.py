@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Attention, Conv2d, Mlp
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, mha, sized
+from paramcalc.families.builders.attention import gqa, mha, sized_attention
 from paramcalc.families.builders.decoder import layer_norm, pre_norm, rms
-from paramcalc.families.builders.ffn import glu, learned
+from paramcalc.families.builders.ffn import glu, learned_activation
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import any_language_model, composes, joined, renamed, sees
+from paramcalc.families.builders.vision_language import (
+    any_language_model,
+    assemble_multimodal,
+    vision_language_model,
+    with_stack_role,
+    wrap_any_language_model,
+)
 from paramcalc.families.page_towers import neck
 from paramcalc.families.registry import family
 from paramcalc.families.vision import cubes, patch_count, patches, plain, qwen2_5_merger, two_layers, vision
@@ -21,7 +27,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 @family("deepseek_vl", ties="above")
 def deepseek_vl(c: Config) -> Component:
     """SigLIP, two layers, Llama (DeepSeek-VL, 2403.05525; DeepseekVLForConditionalGeneration)."""
-    return composes(c, lambda v, d: block("projector", **two_layers(v.hidden_size, d, d)))
+    return wrap_any_language_model(c, lambda v, d: block("projector", **two_layers(v.hidden_size, d, d)))
 
 
 @family("lfm2_vl", ties="above")
@@ -34,7 +40,7 @@ def lfm2_vl(c: Config) -> Component:
         norm = Norm(width=d_in, bias=True) if c.projector_use_layernorm else None
         return block("projector", norm=norm, **two_layers(d_in, c.projector_hidden_size, d, bias=c.projector_bias))
 
-    return composes(c, projector)
+    return wrap_any_language_model(c, projector)
 
 
 @family("hyperclovax_vision_v2", ties="above")
@@ -45,13 +51,13 @@ def hyperclovax_vision_v2(c: Config) -> Component:
         proj = Linear(d_in=v.out_hidden_size, d_out=d, bias=True)
         return block("projector", **qwen2_5_merger(v).items, proj=proj)
 
-    return composes(c, projector, any_tower=False)
+    return wrap_any_language_model(c, projector, any_tower=False)
 
 
 @family("aria", ties="above")
 def aria(c: Config) -> Component:
     """Idefics3's ViT, learned queries that look at it, a language model of experts (Aria, 2410.05993)."""
-    return composes(c, lambda v, d: aria_projector(c, v, d))
+    return wrap_any_language_model(c, lambda v, d: aria_projector(c, v, d))
 
 
 def aria_projector(c: Config, v: Config, d: int) -> Block:
@@ -62,7 +68,7 @@ def aria_projector(c: Config, v: Config, d: int) -> Block:
     )
     most = max(c.whole("projector_patch_to_query_dict", count) for count in counts.values())
     most = c.max_value_projector_patch_to_query_dict or most  # which the class works out and writes, and reads back
-    queries, dv, norm = named("queries", most, origin="most queries of an image"), v.hidden_size, layer_norm(v)
+    queries, dv, norm = symbolic("queries", most, origin="most queries of an image"), v.hidden_size, layer_norm(v)
     first = Linear(d_in=dv, d_out=dv)
     return block(
         "projector",
@@ -92,7 +98,7 @@ def exaone4_5_vision(v: Config) -> Block:
 @family("exaone4_5", ties="above")
 def exaone4_5(c: Config) -> Component:
     """A tower of windowed attention, a merger, EXAONE 4 (Exaone4_5_ForConditionalGeneration)."""
-    return composes(c, lambda v, _: qwen2_5_merger(v), any_tower=False)
+    return wrap_any_language_model(c, lambda v, _: qwen2_5_merger(v), any_tower=False)
 
 
 # -- VideoLLaMA 3 ------------------------------------------------------------------------------------------------
@@ -108,7 +114,9 @@ def video_llama_3_vision(v: Config) -> Block:
 @family("video_llama_3", ties="either")
 def video_llama_3(c: Config) -> Component:
     """SigLIP for images and video, two layers, Qwen2 (VideoLLaMA 3, 2501.13106)."""
-    return composes(c, lambda v, d: block("projector", **two_layers(v.hidden_size, d, d)), any_tower=False)
+    return wrap_any_language_model(
+        c, lambda v, d: block("projector", **two_layers(v.hidden_size, d, d)), any_tower=False
+    )
 
 
 # -- Ovis 2 ------------------------------------------------------------------------------------------------------
@@ -141,7 +149,7 @@ def ovis2(c: Config) -> Component:
     if head is not None and not c.tie_word_embeddings:  # of the sizes that the whole states, whatever the section does
         own = Linear(d_in=c.hidden_size, d_out=c.vocab_size, category="head")
         language = block(**language.items | {"lm_head": own})
-    return joined(language, vision_tower=seen, projector=words)
+    return assemble_multimodal(language, vision_tower=seen, projector=words)
 
 
 # -- Idefics 2 ---------------------------------------------------------------------------------------------------
@@ -155,7 +163,7 @@ def idefics2(c: Config) -> Component:
     text, p = c.sections()[-1], c.section("perceiver_config")
     c.require("intermediate_size" in text.values(), f"text_config is a {text.family}, which has no intermediate_size")
     up, down = Linear(d_in=v.hidden_size, d_out=text.intermediate_size), Linear(d_in=text.intermediate_size, d_out=d)
-    attn = sized(d, p.num_attention_heads, p.head_dim, kv_heads=p.num_key_value_heads, source="cross")
+    attn = sized_attention(d, p.num_attention_heads, p.head_dim, kv_heads=p.num_key_value_heads, source="cross")
     norm = Norm(width=d)
     layer = block(
         query_norm=norm, context_norm=norm, attn=attn, ffn_norm=norm, ffn=Mlp(width=d, hidden=4 * d, gated=True)
@@ -164,13 +172,13 @@ def idefics2(c: Config) -> Component:
         "projector",
         gate=up,
         up=up,
-        act=learned(text),
+        act=learned_activation(text),
         down=down,
         queries=Param(shape=(p.resampler_n_latents, d)),
         layers=stack("projector", Run(p.num_hidden_layers, layer)),
         norm=norm,
     )
-    return joined(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=seen, projector=projector)
 
 
 @family("deepseek_vl_hybrid", ties="above")
@@ -179,7 +187,7 @@ def deepseek_vl_hybrid(c: Config) -> Component:
     seen, v = vision(c, any_kind=True)
     fine, f = tower_in(c, "high_res_vision_config")
     language, d = any_language_model(c)
-    out, half = f.output_channels, named("d / 2", d // 2, origin="hidden_size / 2")
+    out, half = f.output_channels, symbolic("d / 2", d // 2, origin="hidden_size / 2")
     fine_proj = block(
         "vision",
         neck=neck(f),
@@ -193,8 +201,12 @@ def deepseek_vl_hybrid(c: Config) -> Component:
         fine_proj=Linear(d_in=4 * out, d_out=half, bias=True),
         both=Linear(d_in=d, d_out=d, bias=True),
     )
-    return joined(
-        language, vision_tower=seen, fine_tower=renamed(fine, "fine vision"), fine_proj=fine_proj, projector=projector
+    return assemble_multimodal(
+        language,
+        vision_tower=seen,
+        fine_tower=with_stack_role(fine, "fine vision"),
+        fine_proj=fine_proj,
+        projector=projector,
     )
 
 
@@ -208,7 +220,7 @@ def granite4_vision(c: Config) -> Component:
 
     def projector(v: Config, d: int) -> Block:
         dv = v.hidden_size
-        heads = named("h", dv // 64, origin="hidden_size / 64")
+        heads = symbolic("h", dv // 64, origin="hidden_size / 64")
         former, _ = tower_in(c, "qformer_config", hidden_size=dv, num_attention_heads=heads, encoder_hidden_size=dv)
         ends = dict(
             norm=layer_norm(v),
@@ -217,7 +229,7 @@ def granite4_vision(c: Config) -> Component:
             proj=Linear(d_in=dv, d_out=d, bias=True),
         )
         count = len(c.listed("deepstack_layer_map") or ()) + 4  # four more for the corners of each window
-        windows = {f"window_{i}": block(**ends, qformer=renamed(former, f"window {i}")) for i in range(count)}
+        windows = {f"window_{i}": block(**ends, qformer=with_stack_role(former, f"window {i}")) for i in range(count)}
         return block("projector", newline=Param(shape=(d,)), **windows)
 
-    return sees(c, projector, any_tower=True)
+    return vision_language_model(c, projector, any_tower=True)

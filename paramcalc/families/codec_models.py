@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
-from paramcalc.config.schema import Reading
+from paramcalc.base.symbolic import symbolic
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import equal_heads, gqa, head_dim, kv_heads
 from paramcalc.families.builders.decoder import causal_lm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.heads import unknown_head
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import joined
-from paramcalc.families.registry import family, get
+from paramcalc.families.builders.vision_language import assemble_multimodal
+from paramcalc.families.registry import family, get_family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, Stack, block, stack, stacks
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
@@ -39,13 +39,13 @@ def as_tower(part: Component, seen: dict[int, Component] | None = None) -> Compo
 @family("musicgen", "musicgen_melody")
 def musicgen(c: Config) -> Component:
     """A reader of the description, EnCodec, and a decoder of codes (MusicGen, 2306.05284; Musicgen...Generation)."""
-    kind = c.section("text_encoder", Reading({})).raw("model_type") or c.declared("text_encoder").kind
+    kind = c.section("text_encoder", ConfigSchema({})).raw("model_type") or c.declared("text_encoder").kind
     c.require(kind in READERS, f"text_encoder is a {kind}, which cannot be counted", f"known: {', '.join(READERS)}")
-    text = c.section("text_encoder", get(kind).reading, family=kind, head=READERS[kind])
-    reads = Block(category="other", items=dict(as_tower(get(kind).recipe(text)).parts()))
+    text = c.section("text_encoder", get_family(kind).reading, family=kind, head=READERS[kind])
+    reads = Block(category="other", items=dict(as_tower(get_family(kind).recipe(text)).parts()))
     codec, _ = tower_in(c, "audio_encoder")
     own = f"{c.family}_decoder"
-    view = c.section("decoder", get(own).reading, family=own)
+    view = c.section("decoder", get_family(own).reading, family=own)
     d, melody = view.hidden_size, c.family == "musicgen_melody"
     bridged = text.hidden_size != d and (melody or view.raw("cross_attention_hidden_size") is None)
     tunes = melody and c.num_chroma != d
@@ -54,10 +54,12 @@ def musicgen(c: Config) -> Component:
         proj=Linear(d_in=text.hidden_size, d_out=d, bias=True) if bridged else None,
         melody_proj=Linear(d_in=c.num_chroma, d_out=d, bias=True) if tunes else None,
     )
-    language = get(own).recipe(view)
+    language = get_family(own).recipe(view)
     if melody:
         language = conditioned(language, c.chroma_length)
-    return joined(language, text_encoder=reads, audio_encoder=codec, projector=projector if bridged or tunes else None)
+    return assemble_multimodal(
+        language, text_encoder=reads, audio_encoder=codec, projector=projector if bridged or tunes else None
+    )
 
 
 STANDS_BEFORE = "text and melody pass through the layers before the tokens; that is not counted"
@@ -94,7 +96,7 @@ def moshi(c: Config) -> Component:
     shared = dict(audio_vocab_size=rows, input_size=d, vocab_size=c.vocab_size, num_codebooks=n)
     depth, _ = tower_in(c, sections[1], **(shared if stated[sections[1]] else {}))
     voices = Embedding(rows=2 * n * (rows + 1), width=d)
-    return joined(language, audio_encoder=codec, embed_codes=voices, depth_decoder=depth)
+    return assemble_multimodal(language, audio_encoder=codec, embed_codes=voices, depth_decoder=depth)
 
 
 @tower("moshi_depth")
@@ -122,7 +124,7 @@ def moshi_depth(q: Config) -> Block:
 def half_of_ffn(c: Config) -> int:
     """The inner width of an FFN whose field is that of gate and input together."""
     c.require(c.ffn_dim % 2 == 0, f"ffn_dim ({c.ffn_dim}) is odd", "it is the width of gate and input together")
-    hidden: int = named("d_ff", c.ffn_dim // 2, origin="ffn_dim / 2")
+    hidden: int = symbolic("d_ff", c.ffn_dim // 2, origin="ffn_dim / 2")
     return hidden
 
 
@@ -143,4 +145,4 @@ def kyutai_speech_to_text(c: Config) -> Component:
     if c.head == "none":  # the codec is the whole's
         c.raw("codec_config")
         return language
-    return joined(language, codec=tower_in(c, "codec_config")[0])
+    return assemble_multimodal(language, codec=tower_in(c, "codec_config")[0])

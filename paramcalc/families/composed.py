@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.config.schema import Reading
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import unknown_head
-from paramcalc.families.builders.vision_language import renamed
-from paramcalc.families.registry import family, get
+from paramcalc.families.builders.vision_language import with_stack_role
+from paramcalc.families.registry import family, get_family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Linear
@@ -20,8 +20,8 @@ def half(c: Config, section: str, head: str, **fixed: Any) -> tuple[Component, C
     `fixed` are fields that the whole decides, whatever the section says.
     """
     ours = c.declared(section)
-    stated = c.section(section, Reading({})).raw("model_type") or ours.kind
-    one = get(stated)
+    stated = c.section(section, ConfigSchema({})).raw("model_type") or ours.kind
+    one = get_family(stated)
     reading = one.reading._replace(fixed={**one.reading.fixed, **fixed})
     if not c.says(section):
         defaults, sections = {**reading.defaults, **ours.defaults}, {**reading.sections, **ours.sections}
@@ -43,7 +43,7 @@ def encoder_decoder(c: Config) -> Block:
         if differ
         else None
     )
-    return block(encoder=encoder, bridge=bridge, decoder=renamed(decoder, "decoder"))
+    return block(encoder=encoder, bridge=bridge, decoder=with_stack_role(decoder, "decoder"))
 
 
 @family("pi0")
@@ -55,7 +55,7 @@ def pi0(c: Config) -> Block:
     c.require(view.family == "paligemma", f"vlm_config is a {view.family}", "only a paligemma can be counted there")
     rows = next(section.vocab_size for section in view.sections() if section.path.endswith("text_config."))
     acting, actor = half(c, "dit_config", "none", vocab_size=rows)
-    acting = renamed(acting, "actor")
+    acting = with_stack_role(acting, "actor")
     if c.head == "none":
         return block(vlm=seeing, dit=acting)
     d, moves = actor.hidden_size, c.max_action_dim

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import equal_heads, mha
 from paramcalc.families.builders.decoder import layer_norm
 from paramcalc.families.builders.encoder import CLASSIFIED, embeddings, encoder_layer, projected
-from paramcalc.families.builders.heads import dense, encoder_heads, labels
+from paramcalc.families.builders.heads import dense_head, encoder_heads, num_labels
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
@@ -76,7 +76,7 @@ def deberta_encoder(
     rows = None if c.position_biased_input else 0
     tables = embeddings(c, width, rows=rows, norm=False) | (projected(c, width, bias=False) if width != d else {})
     own = block(
-        transform=dense(c, d),
+        transform=dense_head(c, d),
         norm=layer_norm(c),
         bias=Param(shape=(c.vocab_size,), category="head"),
         table=Product(flops=2 * width * c.vocab_size),
@@ -84,10 +84,10 @@ def deberta_encoder(
     heads = encoder_heads(c, width, lm_head=None if c.legacy else own, pooled=())
     if c.head in CLASSIFIED:
         pooled = c.pooler_hidden_size or d
-        outputs = 1 if c.head == "multiple_choice" else labels(c)
+        outputs = 1 if c.head == "multiple_choice" else num_labels(c)
         heads = {
             "pooler": Linear(d_in=pooled, d_out=pooled, bias=True, category="head"),
-            "classifier": dense(c, outputs),
+            "classifier": dense_head(c, outputs),
         }
     return block(
         **tables,
@@ -114,5 +114,5 @@ def if_positive(c: Config, name: str) -> int | None:
     return (
         None
         if value is None or (type(value) is int and value < 1)
-        else named(name, c.whole(name, value), origin=c.key(name))
+        else symbolic(name, c.whole(name, value), origin=c.key(name))
     )

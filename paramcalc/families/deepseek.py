@@ -7,7 +7,7 @@ from paramcalc.families.builders.attention import gqa
 from paramcalc.families.builders.decoder import decoder, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import DENSE, SPARSE, dense_then_sparse
-from paramcalc.families.builders.mla import experts, latent_attention, shared_width
+from paramcalc.families.builders.mla import latent_attention, mla_moe, shared_width
 from paramcalc.families.builders.mtp import mtp_modules
 from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block
@@ -40,6 +40,6 @@ def deepseek_v3(c: Config) -> Block:
 
     The checkpoint ships a module that predicts one more token; the reference class does not build it.
     """
-    attn, ffn = latent_attention(c), {DENSE: glu(c), SPARSE: experts(c)}
+    attn, ffn = latent_attention(c), {DENSE: glu(c), SPARSE: mla_moe(c)}
     mtp = mtp_modules(c, pre_norm(rms(c), attn, ffn[SPARSE]))
     return decoder(c, attn, ffn, ffn_words=dense_then_sparse(c), mtp=mtp)

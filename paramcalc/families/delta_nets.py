@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import GatedDeltaNet
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import head_dim, head_gate, normed, normed_at_once
+from paramcalc.families.builders.attention import head_dim, head_gate, qk_norm_all_heads, qk_norm_per_head
 from paramcalc.families.builders.decoder import causal_lm, decoder, norms_after, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, moe
-from paramcalc.families.builders.layer_types import DENSE, FULL, LINEAR, SPARSE, every, mixers, stepped
+from paramcalc.families.builders.layer_types import DENSE, FULL, LINEAR, SPARSE, every, mixer_types, sparse_step_types
 from paramcalc.families.builders.recurrent import delta_net
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
@@ -20,9 +20,9 @@ def qwen_mixers(c: Config) -> tuple[dict[str, Component], list[str]]:
     """Attention with a gate on every channel, the gated delta rule, and which layer has which."""
     bias = c.attention_bias
     gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c), bias=bias)
-    attn = normed(c, bias=bias, inner=gate)
+    attn = qk_norm_per_head(c, bias=bias, inner=gate)
     default = every(c.full_attention_interval, FULL, otherwise=LINEAR, layers=c.num_hidden_layers)
-    return {FULL: attn, LINEAR: delta_net(c)}, mixers(c, default)
+    return {FULL: attn, LINEAR: delta_net(c)}, mixer_types(c, default)
 
 
 def gated_experts(c: Config) -> Component:
@@ -35,7 +35,7 @@ def gated_experts(c: Config) -> Component:
 def qwen3_next(c: Config) -> Block:
     """Three gated DeltaNets to each gated attention; experts in the sparse layers (Qwen3NextForCausalLM)."""
     mixer, words = qwen_mixers(c)
-    return decoder(c, mixer, {DENSE: glu(c), SPARSE: gated_experts(c)}, words, stepped(c))
+    return decoder(c, mixer, {DENSE: glu(c), SPARSE: gated_experts(c)}, words, sparse_step_types(c))
 
 
 def qwen3_5_lm(c: Config, ffn: Component) -> Block:
@@ -75,7 +75,7 @@ def qwen3_5_moe_text(c: Config) -> Block:
 def olmo_hybrid(c: Config) -> Block:
     """OLMo 2's attention with norms behind, after three gated DeltaNets with norms before (OlmoHybridForCausalLM)."""
     key_heads = c.linear_num_key_heads or c.num_attention_heads
-    derived = named("d_k", int(0.75 * c.hidden_size / key_heads), origin="3/4 d / heads, rounded down")
+    derived = symbolic("d_k", int(0.75 * c.hidden_size / key_heads), origin="3/4 d / heads, rounded down")
     key_dim = c.linear_key_head_dim or derived
     delta = GatedDeltaNet(
         width=c.hidden_size,
@@ -86,10 +86,10 @@ def olmo_hybrid(c: Config) -> Block:
         kernel=c.linear_conv_kernel_dim,
     )
     layers = {
-        FULL: norms_after(rms(c), normed_at_once(c, bias=c.attention_bias), glu(c)),
+        FULL: norms_after(rms(c), qk_norm_all_heads(c, bias=c.attention_bias), glu(c)),
         LINEAR: pre_norm(rms(c), delta, glu(c)),
     }
     default = every(4, FULL, otherwise=LINEAR, layers=c.num_hidden_layers)
-    words = mixers(c, default if FULL in default else [*default[:-1], FULL])
+    words = mixer_types(c, default if FULL in default else [*default[:-1], FULL])
     c.require(set(words) == {FULL, LINEAR}, "layer_types needs layers of both kinds")
     return causal_lm(c, [layers[word] for word in words], norm=rms(c))

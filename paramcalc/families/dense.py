@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, head_dim, kv_heads, normed
+from paramcalc.families.builders.attention import gqa, head_dim, kv_heads, qk_norm_per_head
 from paramcalc.families.builders.decoder import decoder, layer_norm, norms_around, pre_norm, rms
 from paramcalc.families.builders.ffn import activation, glu, mlp
 from paramcalc.families.builders.mla import latent_attention
@@ -60,7 +60,7 @@ def seed_oss(c: Config) -> Block:
 def hunyuan_v1_dense(c: Config) -> Block:
     """Llama with RMS norms on each query and key head (HunYuanDenseV1ForCausalLM)."""
     c.stated("head_dim")
-    return decoder(c, normed(c, bias=c.attention_bias), glu(c))
+    return decoder(c, qk_norm_per_head(c, bias=c.attention_bias), glu(c))
 
 
 @family("apertus", "apertus1p5_text")
@@ -68,7 +68,10 @@ def apertus(c: Config) -> Block:
     """Llama with QK norms and a plain FFN whose activation has two learned slopes (ApertusForCausalLM)."""
     ffn = mlp(c, c.intermediate_size, bias=False).but(inner=activation(c))
     return decoder(
-        c, normed(c, bias=c.attention_bias), ffn, head_rows=None if c.tie_word_embeddings else c.output_vocab_size
+        c,
+        qk_norm_per_head(c, bias=c.attention_bias),
+        ffn,
+        head_rows=None if c.tie_word_embeddings else c.output_vocab_size,
     )
 
 

@@ -7,7 +7,7 @@ from paramcalc.families.builders.attention import equal_heads, gqa, mha
 from paramcalc.families.builders.decoder import decoder, layer_norm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.towers import tower
-from paramcalc.families.builders.vision_language import composes, sees
+from paramcalc.families.builders.vision_language import vision_language_model, wrap_any_language_model
 from paramcalc.families.registry import family
 from paramcalc.families.vision import cubes, glm4v_merger, patch_count, patches, plain, square, two_layers
 from paramcalc.tree.component import Component
@@ -24,7 +24,7 @@ def lighton_ocr(c: Config) -> Component:
         merge = Linear(d_in=dv * side * side, d_out=dv)
         return block("projector", norm=Norm(width=dv), merge=merge, **two_layers(dv, d, d, bias=False))
 
-    return composes(c, projector)
+    return wrap_any_language_model(c, projector)
 
 
 # -- PaddleOCR-VL ------------------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def paddleocr_vl(c: Config) -> Component:
         joined = v.hidden_size * square(v)
         return block("projector", norm=layer_norm(v), **two_layers(joined, joined, d))
 
-    return sees(c, projector, flat=True)
+    return vision_language_model(c, projector, flat=True)
 
 
 # -- GLM-OCR -----------------------------------------------------------------------------------------------------
@@ -74,10 +74,10 @@ def glm_ocr_vision(v: Config) -> Block:
 @family("glm_ocr", ties="either")
 def glm_ocr(c: Config) -> Component:
     """A tower, a convolution and a merger, GLM-4 (GlmOcrForConditionalGeneration)."""
-    return sees(c, lambda v, _: glm4v_merger(v, v.out_hidden_size * v.in_channels))
+    return vision_language_model(c, lambda v, _: glm4v_merger(v, v.out_hidden_size * v.in_channels))
 
 
 @family("glm5_next", ties="above")
 def glm5_next(c: Config) -> Component:
     """GLM-OCR's tower and merger, GLM 5 (Glm5NextForConditionalGeneration)."""
-    return sees(c, lambda v, _: glm4v_merger(v, v.projection_intermediate_size))
+    return vision_language_model(c, lambda v, _: glm4v_merger(v, v.projection_intermediate_size))

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Conv2d, LatentAttention, Mlp
-from paramcalc.config.schema import Reading
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
-from paramcalc.families.builders.attention import equal_heads, head_gate, mha, sized
+from paramcalc.families.builders.attention import equal_heads, head_gate, mha, sized_attention
 from paramcalc.families.builders.decoder import decoder, layer_norm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, moe
-from paramcalc.families.builders.layer_types import DENSE, FULL, SLIDING, SPARSE, mlp_words, per_layer_overrides
-from paramcalc.families.builders.mla import INDEXED, frequent, lightning
+from paramcalc.families.builders.layer_types import DENSE, FULL, SLIDING, SPARSE, mlp_types, per_layer_overrides
+from paramcalc.families.builders.mla import INDEXED, lightning_indexer, moe_layer_freq_types
 from paramcalc.families.builders.mtp import unbuilt_mtp
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import joined, own_language_model, section_alone, text_alone
+from paramcalc.families.builders.vision_language import (
+    assemble_multimodal,
+    own_language_model,
+    section_alone,
+    text_alone,
+)
 from paramcalc.families.registry import family
 from paramcalc.families.vision import patches, two_layers
 from paramcalc.tree.component import Component
@@ -39,7 +44,7 @@ def dots3_note_text(c: Config) -> Block:
     sizes = [tuple({**layer, "word": word}.items()) for word, layer in zip(dots3_words(c), dots3_sizes(c), strict=True)]
     attn = {size: dots3_attention(c, **dict(size)) for size in dict.fromkeys(sizes)}
     unbuilt_mtp(c)
-    return decoder(c, attn, {DENSE: glu(c), SPARSE: sparse}, sizes, mlp_words(c, frequent(c)))
+    return decoder(c, attn, {DENSE: glu(c), SPARSE: sparse}, sizes, mlp_types(c, moe_layer_freq_types(c)))
 
 
 def dots3_words(c: Config) -> list[str]:
@@ -79,7 +84,7 @@ def dots3_attention(c: Config, *, word: str, **sizes: Any) -> LatentAttention:
         window=c.sliding_window if word == SLIDING else None,
         rope_norm=True,
         inner=head_gate(c.hidden_size, sizes["num_attention_heads"]),
-        indexer=lightning(c, sizes["q_lora_rank"]).but(key_dtype=FLOAT32) if word == INDEXED else None,
+        indexer=lightning_indexer(c, sizes["q_lora_rank"]).but(key_dtype=FLOAT32) if word == INDEXED else None,
     )
 
 
@@ -149,14 +154,17 @@ def dots3_audio(v: Config) -> Block:
     Published files have the sizes in a section with Whisper's names, of which the class looks at nothing else.
     """
     stated = v.raw("whisper_config") or {}
-    w = v.section("whisper_config", Reading(dict.fromkeys(RENAMED), unused=stated))
+    w = v.section("whisper_config", ConfigSchema(dict.fromkeys(RENAMED), unused=stated))
     d, heads, depth, hidden, bins = (getattr(w, old) or getattr(v, new) for old, new in RENAMED.items())
     c, norm = v.downsample_hidden_size, tower_norm(d, bias=False)
     v.require(d % heads == 0, f"the width ({d}) is not divisible by its {heads} heads")
     v.require(v.adapter_input_size == d, f"adapter_input_size ({v.adapter_input_size}) is not the width ({d})")
-    attn = sized(d, heads, named("d_h", d // heads, origin="d / h"), bias=v.attention_bias, k_bias=False)
+    attn = sized_attention(d, heads, symbolic("d_h", d // heads, origin="d / h"), bias=v.attention_bias, k_bias=False)
     layer = pre_norm(norm, attn, Mlp(width=d, hidden=hidden, gated=True, bias=True))
-    again, left = Conv2d(channels=c, kernel=3, per_group=c), named("f", (bins + 7) // 8, origin="bins / 8, rounded up")
+    again, left = (
+        Conv2d(channels=c, kernel=3, per_group=c),
+        symbolic("f", (bins + 7) // 8, origin="bins / 8, rounded up"),
+    )
     return block(
         "other",
         conv_1=Conv2d(channels=c, kernel=3),
@@ -185,4 +193,4 @@ def dots3_note(c: Config) -> Component:
     language, d = own_language_model(c, flat=True)
     c.require(v.adapter_out_dim == d, f"adapter_out_dim of vision_config ({v.adapter_out_dim}) is not {d}")
     c.require(a.adapter_out_dim == d, f"adapter_out_dim of audio_config ({a.adapter_out_dim}) is not {d}")
-    return joined(language, vision_tower=seen, audio_tower=sound)
+    return assemble_multimodal(language, vision_tower=seen, audio_tower=sound)

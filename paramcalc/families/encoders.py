@@ -11,10 +11,10 @@ from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import (
     ALL_HEADS,
     POOLED,
-    dense,
+    dense_head,
     encoder_heads,
-    labels,
     masked_lm_head,
+    num_labels,
     roberta_heads,
 )
 from paramcalc.families.registry import family
@@ -78,11 +78,14 @@ def luke_heads(c: Config) -> dict[str, Component]:
     if c.head in joined:
         inputs = joined[c.head] * d if joined[c.head] > 1 else d
         bias = c.head != "entity_pair_classification"
-        return {"pooler": dense(c, d), "classifier": Linear(d_in=inputs, d_out=labels(c), bias=bias, category="head")}
+        return {
+            "pooler": dense_head(c, d),
+            "classifier": Linear(d_in=inputs, d_out=num_labels(c), bias=bias, category="head"),
+        }
     tied = "entities.embed_entities" if c.tie_word_embeddings else None
     entities: dict[str, Component] = {
         "entity_head": block(
-            transform=dense(c, width, per="never"),
+            transform=dense_head(c, width, per="never"),
             norm=Norm(width=width, bias=True),
             decoder=Linear(
                 d_in=width, d_out=c.entity_vocab_size, bias=True, category="head", tied_to=tied, per="never"

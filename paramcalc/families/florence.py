@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Conv2d, Mlp
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import sized
+from paramcalc.families.builders.attention import sized_attention
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import any_language_model, joined
+from paramcalc.families.builders.vision_language import any_language_model, assemble_multimodal
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
@@ -51,8 +51,10 @@ def davit_half(v: Config, d: int, heads: int) -> Block:
     if d % heads:  # projections keep the width whatever it is cut into
         v.notes.append(f"{v.family}: {heads} heads or groups do not divide a width of {d}: the class builds that only")
         heads = 1
-    attn = sized(d, heads, named("d_h", d // heads, origin="width / heads"), bias=True, qkv_bias=v.qkv_bias)
-    hidden = named("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
+    attn = sized_attention(
+        d, heads, symbolic("d_h", d // heads, origin="width / heads"), bias=True, qkv_bias=v.qkv_bias
+    )
+    hidden = symbolic("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
     ffn = Mlp(width=d, hidden=hidden, gated=False, bias=True)
     return block(conv_1=conv, attn_norm=norm, attn=attn, conv_2=conv, ffn_norm=norm, ffn=ffn)
 
@@ -63,7 +65,7 @@ def florence2(c: Config) -> Component:
     seen, v = tower_in(c, "vision_config")
     language, _ = any_language_model(c)
     last, out = of_stages(v, "embed_dim")[-1], v.projection_dim
-    half = named("half", last // 2, origin="last width / 2")
+    half = symbolic("half", last // 2, origin="last width / 2")
     projector = block(
         "projector",
         rows=Embedding(rows=v.max_position_embeddings, width=half),
@@ -72,4 +74,4 @@ def florence2(c: Config) -> Component:
         proj=Linear(d_in=last, d_out=out),
         norm=Norm(width=out, bias=True),
     )
-    return joined(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=seen, projector=projector)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, head_dim, kv_heads, normed, sized, sliding
+from paramcalc.families.builders.attention import gqa, head_dim, kv_heads, qk_norm_per_head, sized_attention, sliding
 from paramcalc.families.builders.decoder import causal_lm, decoder, norms_around, rms
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import FULL, SLIDING, full_every, per_layer_overrides
@@ -30,7 +30,7 @@ def gemma2(c: Config) -> Block:
 @family("gemma3_text")
 def gemma3_text(c: Config) -> Block:
     """Gemma 2 with norms on query and key heads; full attention in every sixth layer (Gemma3ForCausalLM)."""
-    attn = sliding(normed(c, bias=c.attention_bias), c.sliding_window)
+    attn = sliding(qk_norm_per_head(c, bias=c.attention_bias), c.sliding_window)
     return decoder(c, attn, glu(c), full_every(c, c.sliding_window_pattern), layer=norms_around)
 
 
@@ -65,7 +65,7 @@ def shared_attention(c: Config, *, d_h: int, kv: int, window: int | None, borrow
     norm, keys = Norm(width=d_h), "borrowed" if borrowed else "own and values" if tied else "own"
     norms = dict(q_norm=norm, k_norm=None if borrowed else norm)
     options = dict(kv_heads=kv, bias=c.attention_bias, window=window, keys=keys, **norms)
-    return sized(c.hidden_size, c.num_attention_heads, d_h, **options)
+    return sized_attention(c.hidden_size, c.num_attention_heads, d_h, **options)
 
 
 @family("gemma3n_text")

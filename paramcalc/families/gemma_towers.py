@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from paramcalc.base.symbolic import named
-from paramcalc.components import Attention, Reused
+from paramcalc.base.symbolic import symbolic
+from paramcalc.components import Attention, SharedReference
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa
 from paramcalc.families.builders.decoder import norms_around, rms
 from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import joined, text_alone
-from paramcalc.families.registry import family, get
+from paramcalc.families.builders.vision_language import assemble_multimodal, text_alone
+from paramcalc.families.registry import family, get_family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack, stacks
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
@@ -23,10 +23,10 @@ from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 def text_part(c: Config, head: str | None = None, **ours: Any) -> tuple[Component, Config]:
     """The language model, whose head the whole file ties, and its view. `ours` is what the whole decides besides."""
     kind = f"{c.family}_text"
-    reading = get(kind).reading
+    reading = get_family(kind).reading
     fixed = {} if text_alone(c) else {"tie_word_embeddings": c.tie_word_embeddings, **ours}
     view = c.section("text_config", reading._replace(fixed={**reading.fixed, **fixed}), family=kind, head=head)
-    return get(kind).recipe(view), view
+    return get_family(kind).recipe(view), view
 
 
 # -- sound -------------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ def conformer(a: Config, *, kernel: int, clipped: bool) -> Block:
     `clipped`: each of its ten matrices has four bounds, which are buffers.
     """
     d, h, norm = a.hidden_size, a.num_attention_heads, heard_norm(a.hidden_size)
-    d_h = named("d_h", d // h, origin="d / h, rounded down")
+    d_h = symbolic("d_h", d // h, origin="d / h, rounded down")
     relative = block(relative_proj=Linear(d_in=d, d_out=h * d_h), scale=Param(shape=(d_h,)))
     attn = Attention(width=d, heads=h, kv_heads=h, head_dim=d_h, inner=relative, out_in=d)
     ffn = block(norm=norm, ffn=mlp(a, None, bias=False), post_norm=norm)
@@ -83,7 +83,7 @@ def gemma3n_audio(a: Config) -> Block:
         conv = PatchEmbedding(width=out, channels=seen, patch=(height, width), bias=False)
         front[f"conv_{i}"] = block(conv=conv, norm=heard_norm(out))
         bins, seen = (bins + 2 - width) // stride + 1, out
-    left = named("bins", bins, origin="input_feat_size after two strided convolutions")
+    left = symbolic("bins", bins, origin="input_feat_size after two strided convolutions")
     return block(
         "other",
         **front,
@@ -119,7 +119,7 @@ NETWORKS = {"mobilenetv5_300m_enc": 294_126_912}  # convolutional, of timm: its 
 def gemma3n_vision(v: Config) -> Block:
     """MobileNet V5, as timm builds it."""
     v.require(v.network in NETWORKS, f"vision_config names the network {v.network}, which is not known")
-    size = named(v.network, NETWORKS[v.network], origin="timm's network of that name")
+    size = symbolic(v.network, NETWORKS[v.network], origin="timm's network of that name")
     return block("vision", network=Param(shape=(size,)))
 
 
@@ -156,7 +156,7 @@ def gemma3n(c: Config) -> Component:
         table = Embedding(rows=tower.vocab_size, width=d)
         return block(table=table, hard_norm=norm, soft_norm=norm, proj=Linear(d_in=d, d_out=view.hidden_size))
 
-    return joined(
+    return assemble_multimodal(
         text,
         vision_tower=gemma3n_vision(v),
         audio_tower=gemma3n_audio(a),
@@ -178,7 +178,7 @@ def gemma4(c: Config) -> Component:
     seen, v = tower_in(c, "vision_config") if described else (None, None)
     a = optional(c, "audio_config")
     widths = {"vision": v.hidden_size if v else None, "audio": a.output_proj_dims if a else None}
-    return joined(
+    return assemble_multimodal(
         text,
         vision_tower=seen,
         audio_tower=gemma4_audio(a) if a else None,
@@ -202,7 +202,7 @@ def diffusion_gemma(c: Config) -> Component:
     head, passes = ("none", 1) if alone else (None, 2 if c.tie_word_embeddings else 1)
     text, view = text_part(c, head=head, passes=passes)
     seen, v = tower_in(c, "vision_config")
-    return joined(
+    return assemble_multimodal(
         text if alone else denoising(text, view),
         vision_tower=seen,
         projector=projections({"vision": v.hidden_size}, view.hidden_size),
@@ -221,7 +221,7 @@ def denoising(text: Component, c: Config) -> Block:
         block_tokens=table.but(tied_to="embed_tokens" if tied else None),
         block_guess=block(norm=rms(c), ffn=glu(c)),
         block_layers=again,
-        block_norm=Reused(part=norm, owner="norm") if tied else norm,
+        block_norm=SharedReference(part=norm, owner="norm") if tied else norm,
         lm_head=head,
     ).but(inexact="a block is denoised in as many steps as a schedule takes; one is counted")
 
@@ -235,7 +235,7 @@ def untied(layers: Component) -> Iterator[Component]:
         own = [weight for weight in layer.weights() if weight.kind == "bias"]
         biases = {weight.name.split(".")[-2]: Param(shape=weight.shape, split=weight.split) for weight in own}
         yield block(
-            again=Reused(part=block(**parts), owner=f"layers.{number}"),
+            again=SharedReference(part=block(**parts), owner=f"layers.{number}"),
             biases=block("attention", **biases),
             scalar=scalar,
         )
@@ -247,7 +247,9 @@ def gemma4_unified(c: Config) -> Component:
     text, view = text_part(c)
     v, a = optional(c, "vision_config"), optional(c, "audio_config")
     widths = {"vision": v.output_proj_dims if v else None, "audio": a.audio_embed_dim if a else None}
-    return joined(text, patches=unified_patches(v) if v else None, projector=projections(widths, view.hidden_size))
+    return assemble_multimodal(
+        text, patches=unified_patches(v) if v else None, projector=projections(widths, view.hidden_size)
+    )
 
 
 def unified_patches(v: Config) -> Block:

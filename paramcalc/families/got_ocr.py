@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from paramcalc.components import Conv2d
 from paramcalc.config.view import Config
-from paramcalc.families.builders.audio_language import text_model
-from paramcalc.families.builders.encoder_decoder import Form, side
+from paramcalc.families.builders.audio_language import audio_text_model
+from paramcalc.families.builders.encoder_decoder import BartLayout, bart_stack
 from paramcalc.families.builders.heads import decoder_head
 from paramcalc.families.builders.towers import tower_in
-from paramcalc.families.builders.vision_language import joined, sees
+from paramcalc.families.builders.vision_language import assemble_multimodal, vision_language_model
 from paramcalc.families.registry import family
 from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
@@ -20,7 +20,7 @@ from paramcalc.tree.leaves import Linear
 def got_ocr2(c: Config) -> Component:
     """Segment Anything's tower, two convolutions and a layer, Qwen2 (GOT-OCR 2, 2409.01704)."""
     seen, v = tower_in(c, "vision_config")
-    language, d = text_model(c, tied=c.tie_word_embeddings)
+    language, d = audio_text_model(c, tied=c.tie_word_embeddings)
     out = v.output_channels
     projector = block(
         "projector",
@@ -28,14 +28,14 @@ def got_ocr2(c: Config) -> Component:
         conv_2=Conv2d(channels=d, kernel=3, per_group=2 * out, bias=False),
         proj=Linear(d_in=d, d_out=d, bias=True),
     )
-    return joined(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=seen, projector=projector)
 
 
 @family("pp_formulanet_text")
 def pp_formulanet_text(c: Config) -> Block:
     """MBART's decoder, which attends to what a tower puts out (PPFormulaNetTextModel)."""
-    form = Form(pre_norm=True)
-    return block(**side(c, "decoder", form, owner=None).items, **decoder_head(c, c.hidden_size))
+    form = BartLayout(pre_norm=True)
+    return block(**bart_stack(c, "decoder", form, owner=None).items, **decoder_head(c, c.hidden_size))
 
 
 @family("pp_formulanet", ties="above")
@@ -51,4 +51,4 @@ def pp_formulanet(c: Config) -> Component:
             **two_layers(out, out, v.decoder_hidden_size),
         )
 
-    return sees(c, projector)
+    return vision_language_model(c, projector)

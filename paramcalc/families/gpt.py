@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import mha
-from paramcalc.families.builders.decoder import causal_lm, decoder, layer_norm, positions, pre_norm
+from paramcalc.families.builders.decoder import causal_lm, decoder, layer_norm, learned_positions, pre_norm
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import decoder_head
 from paramcalc.families.registry import family
@@ -20,7 +20,7 @@ def gpt2_like(c: Config, attn: Component) -> Block:
     """Pre-norm attention, perhaps cross attention, FFN; biases everywhere; learned positions."""
     cross = dict(cross_norm=layer_norm(c), cross_attn=mha(c, source="cross")) if c.add_cross_attention else {}
     layer = block(ln_1=layer_norm(c), attn=attn, **cross, ln_2=layer_norm(c), ffn=mlp(c, c.n_inner))
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), before={"positions": positions(c)})
+    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), before={"positions": learned_positions(c)})
 
 
 @family("gpt2", "gpt-sw3")
@@ -43,7 +43,7 @@ def gpt_bigcode(c: Config) -> Block:
 @family("gpt_neo")
 def gpt_neo(c: Config) -> Block:
     """GPT-2 without biases on q, k and v; global and local attention in turn (GPTNeoForCausalLM)."""
-    whole, before = mha(c, qkv_bias=False), {"positions": positions(c)}
+    whole, before = mha(c, qkv_bias=False), {"positions": learned_positions(c)}
     attn = {"global": whole, "local": whole.but(window=c.window_size, cache_note=UNFORGETTING)}
     return decoder(c, attn, mlp(c, c.intermediate_size), gpt_neo_kinds(c), norm=layer_norm(c), before=before)
 
@@ -102,7 +102,7 @@ def opt(c: Config) -> Block:
     return block(
         embed_tokens=Embedding(rows=c.vocab_size, width=d_emb),
         project_in=Linear(d_in=d_emb, d_out=d, category="embedding") if narrow else None,
-        positions=positions(c, extra_rows=2),
+        positions=learned_positions(c, extra_rows=2),
         layers=stack("decoder", Run(c.num_hidden_layers, layer)),
         norm=norm if pre_norm_only and not removed else None,
         project_out=Linear(d_in=d, d_out=d_emb, category="head") if narrow else None,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Attention
 from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import conformer_layer
 from paramcalc.families.builders.attention import equal_heads
-from paramcalc.families.builders.audio_language import text_model
+from paramcalc.families.builders.audio_language import audio_text_model
 from paramcalc.families.builders.decoder import batch_norm
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import joined
+from paramcalc.families.builders.vision_language import assemble_multimodal
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
@@ -41,12 +41,12 @@ def granite_speech(c: Config) -> Component:
     """A conformer, a Q-Former, Granite (Granite Speech, 2505.08699; GraniteSpeechForConditionalGeneration)."""
     heard, _ = tower_in(c, "encoder_config")
     former, q = tower_in(c, "projector_config")
-    language, width = text_model(c, tied=c.tie_word_embeddings)
-    queries = named("queries", c.window_size // c.downsample_rate, origin="window_size / downsample_rate")
+    language, width = audio_text_model(c, tied=c.tie_word_embeddings)
+    queries = symbolic("queries", c.window_size // c.downsample_rate, origin="window_size / downsample_rate")
     projector = block(
         "projector",
         queries=Param(shape=(1, queries, q.hidden_size)),
         qformer=former,
         proj=Linear(d_in=q.hidden_size, d_out=width, bias=True),
     )
-    return joined(language, audio_tower=heard, projector=projector)
+    return assemble_multimodal(language, audio_tower=heard, projector=projector)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from paramcalc.config.view import Config
-from paramcalc.families.audio_encoders import hears, tower_norm
-from paramcalc.families.builders.attention import equal_heads, gqa, sized
-from paramcalc.families.builders.audio_language import audio_tower, text_model, two_matrices
+from paramcalc.families.audio_encoders import audio_language_model, tower_norm
+from paramcalc.families.builders.attention import equal_heads, gqa, sized_attention
+from paramcalc.families.builders.audio_language import audio_text_model, audio_tower, two_matrices
 from paramcalc.families.builders.decoder import causal_lm, rms
 from paramcalc.families.builders.ffn import glu, mlp
-from paramcalc.families.builders.towers import only, tower
-from paramcalc.families.builders.vision_language import joined
+from paramcalc.families.builders.towers import require_model_type, tower
+from paramcalc.families.builders.vision_language import assemble_multimodal
 from paramcalc.families.registry import family
 from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
@@ -23,36 +23,36 @@ from paramcalc.tree.leaves import Conv1d, Linear
 def audioflamingo3(c: Config) -> Component:
     """Whisper's encoder, two matrices, and a language model (AudioFlamingo3ForConditionalGeneration)."""
     tower, audio = audio_tower(c)
-    text, width = text_model(c, tied=False)
+    text, width = audio_text_model(c, tied=False)
     projector = two_matrices(audio.hidden_size, width, bias=c.projector_bias)
-    return joined(text, audio_tower=tower, projector=projector)
+    return assemble_multimodal(text, audio_tower=tower, projector=projector)
 
 
 @family("qwen2_audio")
 def qwen2_audio(c: Config) -> Component:
     """Whisper's encoder, one matrix, and Qwen2 (Qwen2AudioForConditionalGeneration)."""
     tower, audio = audio_tower(c)
-    text, width = text_model(c, tied=False)
+    text, width = audio_text_model(c, tied=False)
     projector = Linear(d_in=audio.hidden_size, d_out=width, bias=True, category="projector")
-    return joined(text, audio_tower=tower, projector=projector)
+    return assemble_multimodal(text, audio_tower=tower, projector=projector)
 
 
 @family("voxtral")
 def voxtral(c: Config) -> Component:
     """Whisper's encoder, two matrices over groups of frames, and Llama (VoxtralForConditionalGeneration)."""
     tower, audio = audio_tower(c)
-    text, width = text_model(c, tied=False, completes=True)
+    text, width = audio_text_model(c, tied=False, completes=True)
     projector = two_matrices(audio.encoder_ffn_dim, width, bias=False)
-    return joined(text, audio_tower=tower, projector=projector)
+    return assemble_multimodal(text, audio_tower=tower, projector=projector)
 
 
 @family("moss_transcribe_diarize")
 def moss_transcribe_diarize(c: Config) -> Component:
     """Whisper's encoder, a projector over merged frames, and Qwen3 (MossTranscribeDiarizeForConditionalGeneration)."""
     tower, audio = audio_tower(c)
-    text, width = text_model(c, tied=c.tie_word_embeddings)
+    text, width = audio_text_model(c, tied=c.tie_word_embeddings)
     projector = two_matrices(audio.hidden_size * c.audio_merge_size, width, bias=c.projector_bias, norm=True)
-    return joined(text, audio_tower=tower, projector=projector)
+    return assemble_multimodal(text, audio_tower=tower, projector=projector)
 
 
 # -- with towers of their own ------------------------------------------------------------------------------------
@@ -61,19 +61,23 @@ def moss_transcribe_diarize(c: Config) -> Component:
 @family("glmasr")
 def glmasr(c: Config) -> Component:
     """Whisper's layers with rotary positions, two layers over groups of frames, Llama (GlmAsr...Generation)."""
-    return hears(c, lambda v, d: block("projector", **two_layers(v.intermediate_size, 2 * d, d)), completes=True)
+    return audio_language_model(
+        c, lambda v, d: block("projector", **two_layers(v.intermediate_size, 2 * d, d)), completes=True
+    )
 
 
 @family("qwen3_asr")
 def qwen3_asr(c: Config) -> Component:
     """A spectrogram encoder over chunks, two layers, Qwen3 (Qwen3ASRForConditionalGeneration)."""
-    return hears(c, lambda v, _: block("projector", **two_layers(v.hidden_size, v.hidden_size, v.output_dim)))
+    return audio_language_model(
+        c, lambda v, _: block("projector", **two_layers(v.hidden_size, v.hidden_size, v.output_dim))
+    )
 
 
 @family("omniasr")
 def omniasr(c: Config) -> Component:
     """wav2vec 2.0, one layer, Llama (OmniASRForConditionalGeneration)."""
-    return hears(c, lambda v, d: Linear(d_in=v.hidden_size, d_out=d, bias=True, category="projector"))
+    return audio_language_model(c, lambda v, d: Linear(d_in=v.hidden_size, d_out=d, bias=True, category="projector"))
 
 
 @family("voxtral_realtime")
@@ -83,8 +87,10 @@ def voxtral_realtime(c: Config) -> Component:
     def projector(v: Config, d: int) -> Block:
         return block("projector", **two_layers(v.hidden_size * c.downsample_factor, d, d, bias=False))
 
-    only(c, "text_config", "voxtral_realtime_text")  # another's config would be given to the layers of this one
-    return hears(c, projector, completes=True)
+    require_model_type(
+        c, "text_config", "voxtral_realtime_text"
+    )  # another's config would be given to the layers of this one
+    return audio_language_model(c, projector, completes=True)
 
 
 @tower("fun_asr_nano_encoder")
@@ -104,7 +110,7 @@ def fun_asr_nano_encoder(v: Config) -> Block:
 def heard_layer(v: Config, *, d_in: int, normed: bool, inner: Component | None) -> Block:
     """Norm, attention from any width, norm, FFN, perhaps another norm."""
     d, norm = v.hidden_size, tower_norm(v.hidden_size)
-    attn = sized(d_in, v.num_attention_heads, equal_heads(v), bias=True, out_width=d, inner=inner)
+    attn = sized_attention(d_in, v.num_attention_heads, equal_heads(v), bias=True, out_width=d, inner=inner)
     ffn = mlp(v, v.intermediate_size)
     return block(input_norm=tower_norm(d_in), attn=attn, post_norm=norm, ffn=ffn, norm=norm if normed else None)
 
@@ -122,7 +128,7 @@ def fun_asr_nano(c: Config) -> Component:
             layers=stack("projector", Run(a.num_hidden_layers, one)),
         )
 
-    return hears(c, projector)
+    return audio_language_model(c, projector)
 
 
 # -- the language model alone ------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa, mha
 from paramcalc.families.builders.decoder import decoder, layer_norm, norms_around, parallel, pre_norm, rms, unpublished
@@ -58,7 +58,7 @@ def qwen(c: Config) -> Block:
     """Llama with biases on q, k and v; intermediate_size holds gate and up together (QWenLMHeadModel)."""
     d, d_h, bias = c.hidden_size, c.kv_channels, not c.no_bias
     c.require(c.num_attention_heads * d_h == d, f"kv_channels ({d_h}) times the heads is not hidden_size ({d})")
-    half = named("d_ff", c.intermediate_size // 2, origin="intermediate_size / 2")
+    half = symbolic("d_ff", c.intermediate_size // 2, origin="intermediate_size / 2")
     return decoder(c, gqa(c, qkv_bias=True, out_bias=bias, d_h=d_h), glu(c, half, bias=bias))
 
 
@@ -75,7 +75,7 @@ def telechat(c: Config) -> Block:
 def phi_msft(c: Config) -> Block:
     """Phi before transformers had it: the vocabulary is padded to a multiple (PhiForCausalLM of microsoft/phi-2)."""
     multiple = c.pad_vocab_size_multiple
-    rows = named("V", -(-c.vocab_size // multiple) * multiple, origin=f"vocab_size, to a multiple of {multiple}")
+    rows = symbolic("V", -(-c.vocab_size // multiple) * multiple, origin=f"vocab_size, to a multiple of {multiple}")
     attn, ffn = gqa(c, bias=True), mlp(c, c.n_inner)
     whole = decoder(c, attn, ffn, layer=parallel, norm=layer_norm(c), head_bias=True, head_rows=rows)
     return block(**whole.items | {"embed_tokens": Embedding(rows=rows, width=c.hidden_size)})

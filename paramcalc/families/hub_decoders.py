@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, normed
+from paramcalc.families.builders.attention import gqa, qk_norm_per_head
 from paramcalc.families.builders.decoder import decoder, layer_norm, parallel, pre_norm, rms, unpublished
 from paramcalc.families.builders.ffn import glu, mlp, moe
 from paramcalc.families.builders.layer_types import DENSE, SPARSE, first_dense
@@ -34,7 +34,7 @@ def bailing_moe(c: Config) -> Block:
     Ling 2.0 has QK norms and corrections of its routers, which are buffers (BailingMoeV2ForCausalLM).
     """
     c.require(not c.multi_gate, "multi_gate: routers for pictures and sound are not counted", "leave it out")
-    attention = normed if c.use_qk_norm else gqa
+    attention = qk_norm_per_head if c.use_qk_norm else gqa
     attn = attention(c, qkv_bias=c.use_qkv_bias, out_bias=c.use_bias)
     sparse = moe(
         c,

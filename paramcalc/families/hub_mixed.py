@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Attention, LightningAttention, Mlp
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, head_dim, mha, sized
-from paramcalc.families.builders.decoder import causal_lm, decoder, ignored, pre_norm, rms
+from paramcalc.families.builders.attention import gqa, head_dim, mha, sized_attention
+from paramcalc.families.builders.decoder import causal_lm, decoder, ignored_fields, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, mlp, moe
 from paramcalc.families.builders.recurrent import mamba
 from paramcalc.families.registry import family
@@ -53,11 +53,11 @@ def openelm(c: Config) -> Block:
     d, d_h, groups = c.hidden_size, c.head_dim, c.num_gqa_groups
     heads = [divisible(d * m, d_h * groups) // d_h for m in multipliers(c, "qkv_multipliers", 1.0)]
     widths = [divisible(d * m, c.ffn_dim_divisor) for m in multipliers(c, "ffn_multipliers", 4.0)]
-    ignored(c, num_query_heads=heads, num_kv_heads=[h // groups for h in heads])
+    ignored_fields(c, num_query_heads=heads, num_kv_heads=[h // groups for h in heads])
     norm = Norm(width=d_h) if c.normalize_qk_projections else None
 
     def layer(h: int, width: int) -> Block:
-        attn = sized(d, h, d_h, kv_heads=h // groups, qk_norm=norm)
+        attn = sized_attention(d, h, d_h, kv_heads=h // groups, qk_norm=norm)
         return pre_norm(rms(c), attn, glu(c, width) if c.ffn_with_glu else mlp(c, width, bias=False))
 
     return causal_lm(c, [layer(h, width) for h, width in zip(heads, widths, strict=True)], norm=rms(c))
@@ -135,7 +135,7 @@ def nas_attention(c: Config, stated: Mapping[str, Any]) -> Attention:
     """Attention whose groups of query heads have a stated size; a window where there is one."""
     h, group = c.num_attention_heads, c.whole("n_heads_in_group", stated.get("n_heads_in_group"))
     c.require(h % group == 0, f"n_heads_in_group ({group}) does not divide num_attention_heads ({h})")
-    window, heads = stated.get("window_length"), named("g", h // group, origin="h / n_heads_in_group")
+    window, heads = stated.get("window_length"), symbolic("g", h // group, origin="h / n_heads_in_group")
     bias = c.attention_bias
     return mha(c, bias=bias, kv=heads, window=window and c.whole("window_length", window))
 
@@ -145,7 +145,7 @@ def nas_ffn(c: Config, stated: Mapping[str, Any]) -> Mlp:
     width, factor = stated.get("intermediate_size"), stated.get("ffn_mult") or 0
     if width is None:
         c.require(isinstance(factor, int | float) and 0 < factor < 1e6, f"ffn_mult must be a number, not {factor!r}")
-        width = named("d_ff", -(-int(2 * factor * c.hidden_size / 3) // 256) * 256, origin="2/3 ffn_mult d, to 256")
+        width = symbolic("d_ff", -(-int(2 * factor * c.hidden_size / 3) // 256) * 256, origin="2/3 ffn_mult d, to 256")
     return glu(c, c.whole("intermediate_size", width), bias=c.mlp_bias)
 
 

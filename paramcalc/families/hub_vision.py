@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
-from paramcalc.config.schema import Reading
+from paramcalc.base.symbolic import symbolic
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import unknown_head
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import joined
-from paramcalc.families.registry import family, get
+from paramcalc.families.builders.vision_language import assemble_multimodal
+from paramcalc.families.registry import family, get_family
 from paramcalc.families.vision import internvl_vision, two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
@@ -30,15 +30,15 @@ def internvl_chat(c: Config) -> Component:
         raise unknown_head(c)
     adapters = [key for key in ("use_backbone_lora", "use_llm_lora") if c.raw(key)]
     c.require(not adapters, f"{' and '.join(adapters)}: adapters are not counted", "set to 0")
-    side = named("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
+    side = symbolic("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
     seen, v = tower_in(c, "vision_config")
-    kind = c.section("llm_config", Reading({"model_type": c.declared("llm_config").kind})).model_type
+    kind = c.section("llm_config", ConfigSchema({"model_type": c.declared("llm_config").kind})).model_type
     c.require(kind in INTERNVL_LANGUAGES, f"llm_config is a {kind}", f"known: {', '.join(INTERNVL_LANGUAGES)}")
-    language = get(kind)
+    language = get_family(kind)
     view = c.section("llm_config", language.reading, family=kind, head="lm")
     d_in, d = v.hidden_size * side * side, view.hidden_size
     projector = block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
-    return joined(language.recipe(view), vision_tower=seen, projector=projector)
+    return assemble_multimodal(language.recipe(view), vision_tower=seen, projector=projector)
 
 
 @family("phi3_v")
@@ -57,4 +57,4 @@ def phi3_v(c: Config) -> Component:
     d_in, d = 4 * v.hidden_size, c.hidden_size
     separator = Param(shape=(1, 1, d_in))
     projector = block("projector", between=separator, around=separator, **two_layers(d_in, d, d))
-    return joined(get("phi3").recipe(c), vision_tower=seen, projector=projector)
+    return assemble_multimodal(get_family("phi3").recipe(c), vision_tower=seen, projector=projector)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import LightningAttention, RgLru
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa, head_dim
 from paramcalc.families.builders.decoder import decoder
 from paramcalc.families.builders.ffn import glu, moe
-from paramcalc.families.builders.layer_types import FULL, LINEAR, SLIDING, every, mixers
+from paramcalc.families.builders.layer_types import FULL, LINEAR, SLIDING, every, mixer_types
 from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block
 
@@ -20,7 +20,7 @@ def minimax(c: Config) -> Block:
         width=c.hidden_size, heads=c.num_attention_heads, head_dim=head_dim(c), block_size=c.block_size
     )
     attn = {FULL: gqa(c, window=c.sliding_window), LINEAR: lightning}
-    words = mixers(c, every(2, LINEAR, otherwise=FULL, layers=c.num_hidden_layers))
+    words = mixer_types(c, every(2, LINEAR, otherwise=FULL, layers=c.num_hidden_layers))
     return decoder(c, attn, moe(c, c.intermediate_size, experts=c.num_experts), words)
 
 
@@ -33,7 +33,7 @@ def recurrent_gemma(c: Config) -> Block:
     inner, heads = c.lru_width or c.hidden_size, c.num_attention_heads
     c.require(inner % heads == 0, f"lru_width ({inner}) is not divisible by num_attention_heads ({heads})")
     # The FFN is half as wide as stated.
-    hidden = named("d_ff", c.intermediate_size // 2, origin=f"{c.key('intermediate_size')} / 2, rounded down")
+    hidden = symbolic("d_ff", c.intermediate_size // 2, origin=f"{c.key('intermediate_size')} / 2, rounded down")
     ffn = glu(c, hidden, bias=True)
     unit = RgLru(width=c.hidden_size, inner=inner, heads=heads, kernel=c.conv1d_width)
     attn = gqa(c, qkv_bias=c.attention_bias, out_bias=True, window=c.sliding_window)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Conv2d
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import equal_heads, gqa, mha
@@ -13,7 +13,7 @@ from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.towers import tower, tower_in
 from paramcalc.families.builders.vision_language import (
     any_language_model,
-    joined,
+    assemble_multimodal,
     own_language_model,
     section_alone,
     text_alone,
@@ -149,7 +149,7 @@ def chameleon(c: Config) -> Component:
     d_h = equal_heads(c)
     q_norm, k_norm = (Norm(width=d_h, count=n, bias=True) for n in (c.num_attention_heads, c.num_key_value_heads))
     attn = gqa(c, bias=c.attention_bias, q_norm=q_norm, k_norm=k_norm)
-    return joined(decoder(c, attn, glu(c, bias=c.mlp_bias)), vision_tower=seen)
+    return assemble_multimodal(decoder(c, attn, glu(c, bias=c.mlp_bias)), vision_tower=seen)
 
 
 # -- Emu 3 -------------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def emu3(c: Config) -> Component:
         return section_alone(c, "vq_config", "vocabulary_map")
     codes, _ = tower_in(c, "vq_config")
     c.raw("vocabulary_map")
-    return joined(own_language_model(c)[0], image_tokenizer=codes)
+    return assemble_multimodal(own_language_model(c)[0], image_tokenizer=codes)
 
 
 # -- Apertus 1.5 -------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def apertus1p5(c: Config) -> Component:
     if text_alone(c):
         return section_alone(c, "vision_config", "audio_config")
     (seen, _), (heard, _) = tower_in(c, "vision_config"), tower_in(c, "audio_config")
-    return joined(own_language_model(c)[0], image_tokenizer=seen, audio_tokenizer=heard)
+    return assemble_multimodal(own_language_model(c)[0], image_tokenizer=seen, audio_tokenizer=heard)
 
 
 # -- Janus -------------------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def apertus1p5(c: Config) -> Component:
 def janus_vision(v: Config) -> Block:
     """SigLIP, perhaps with norms over all queries and keys (JanusVisionModel)."""
     norm = layer_norm(v) if v.use_qk_norm else None
-    hidden = named("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
+    hidden = symbolic("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
     layer = pre_norm(layer_norm(v), mha(v, qkv_bias=v.attention_bias, qk_norm=norm), mlp(v, hidden))
     return block(
         "vision",
@@ -271,4 +271,6 @@ def janus(c: Config) -> Component:
     )
     language, _ = any_language_model(c)
     projector = aligner(v.hidden_size, v.projection_dim, v.depth)
-    return joined(language, vision_tower=seen, projector=projector, image_tokenizer=drawn, image_head=draws)
+    return assemble_multimodal(
+        language, vision_tower=seen, projector=projector, image_tokenizer=drawn, image_head=draws
+    )

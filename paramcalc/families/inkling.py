@@ -7,20 +7,26 @@ from math import isqrt, log
 from operator import mul
 from typing import Any
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Attention, CausalConv, Mlp
-from paramcalc.config.schema import Reading
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
 from paramcalc.families.builders.attention import head_gate
 from paramcalc.families.builders.decoder import causal_lm, rms
 from paramcalc.families.builders.ffn import moe
-from paramcalc.families.builders.layer_types import DENSE, SPARSE, every, mlp_words
+from paramcalc.families.builders.layer_types import DENSE, SPARSE, every, mlp_types
 from paramcalc.families.builders.mtp import unbuilt_mtp
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import joined, only_text, own_language_model, section_alone, text_alone
+from paramcalc.families.builders.vision_language import (
+    assemble_multimodal,
+    only_text,
+    own_language_model,
+    section_alone,
+    text_alone,
+)
 from paramcalc.families.registry import family
-from paramcalc.families.schemas import entries, reading
+from paramcalc.families.schemas import config_schema, schema_entries
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
@@ -104,7 +110,7 @@ def inkling_text(c: Config) -> Block:
         for f in ffn
     }
     kinds = words(c, [SLIDING if here else FULL for here in slides])
-    ffn_kinds = mlp_words(c, [DENSE if i < c.dense_mlp_idx else SPARSE for i in range(depth)])
+    ffn_kinds = mlp_types(c, [DENSE if i < c.dense_mlp_idx else SPARSE for i in range(depth)])
     built = [layers[pair] for pair in zip(kinds, ffn_kinds, strict=True)]
     return causal_lm(c, built, norm=rms(c), before={"embed_norm": rms(c)})
 
@@ -136,8 +142,8 @@ def inkling_vision(v: Config) -> Block:
     for i, ((t, h, channels), (t_next, h_next, wide)) in enumerate(pairwise(steps)):
         last = i == len(steps) - 2
         folded = (t_next // t) * (h_next // h) ** 2
-        width = d if last else named(f"c_{i + 1}", wide, origin="the step's channels")
-        proj = Linear(d_in=named("folded", channels * folded, origin="channels x places joined"), d_out=width)
+        width = d if last else symbolic(f"c_{i + 1}", wide, origin="the step's channels")
+        proj = Linear(d_in=symbolic("folded", channels * folded, origin="channels x places joined"), d_out=width)
         parts[f"layer_{i}"] = block(proj=proj, norm=None if last else Norm(width=width))
     return block("vision", **parts, norm=Norm(width=d))
 
@@ -181,14 +187,14 @@ def inkling_mm(c: Config) -> Component:
         return section_alone(c, "vision_config", "audio_config")
     language, d = own_language_model(c)
     kind = c.declared("vision_config").kind
-    v = c.section("vision_config", reading(entries(__name__)[kind]), family=kind)
+    v = c.section("vision_config", config_schema(schema_entries(__name__)[kind]), family=kind)
     c.raw("mtp_config")
     if v.num_hidden_layers < len(scales(v)):
         only_text(c, "vision_config", "audio_config")
         return language
     heard, _ = tower_in(c, "audio_config", text_hidden_size=d)
     seen, _ = tower_in(c, "vision_config", text_hidden_size=d)
-    return joined(language, vision_tower=seen, audio_tower=heard)
+    return assemble_multimodal(language, vision_tower=seen, audio_tower=heard)
 
 
 # -- the second --------------------------------------------------------------------------------------------------
@@ -206,7 +212,9 @@ def inkling2_text(c: Config) -> Block:
 @family("inkling2_loop_text")
 def inkling2_loop_text(c: Config) -> Block:
     """Inkling 2 whose middle layers are passed through again, with gates on the way (Inkling2LoopForCausalLM)."""
-    stated = c.section("loop_config", Reading(dict(core_start=None, core_end=None, num_passes=None, gate_rank=None)))
+    stated = c.section(
+        "loop_config", ConfigSchema(dict(core_start=None, core_end=None, num_passes=None, gate_rank=None))
+    )
     start = stated.core_start or c.loop_layer_index_start
     end = stated.core_end or c.loop_layer_index_end
     passes, rank = stated.num_passes or c.loop_num_passes, stated.gate_rank or c.loop_gate_rank

@@ -15,10 +15,10 @@ from paramcalc.families.builders.layer_types import (
     every,
     first_dense,
     ignored_frequency,
-    mixers,
-    mlp_words,
+    mixer_types,
+    mlp_types,
 )
-from paramcalc.families.builders.mla import experts, latent_attention
+from paramcalc.families.builders.mla import latent_attention, mla_moe
 from paramcalc.families.builders.mtp import unbuilt_mtp
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
@@ -30,11 +30,11 @@ def delta_and_latent(
 ) -> Block:
     """Kimi's decoder: delta attention and latent attention, a few dense layers first, then experts."""
     attn = latent_attention(c).but(inner=gate)
-    ffn_words = mlp_words(c, first_dense(c, c.first_k_dense_replace))
+    ffn_words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
     ignored_frequency(c)
     unbuilt_mtp(c)
-    ffn = {DENSE: glu(c), SPARSE: experts(c)}
-    return decoder(c, {FULL: attn, LINEAR: delta}, ffn, mixers(c, default), ffn_words)
+    ffn = {DENSE: glu(c), SPARSE: mla_moe(c)}
+    return decoder(c, {FULL: attn, LINEAR: delta}, ffn, mixer_types(c, default), ffn_words)
 
 
 @family("kimi_linear")

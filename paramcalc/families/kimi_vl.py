@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
-from paramcalc.families.builders.decoder import ignored, layer_norm
+from paramcalc.families.builders.decoder import ignored_fields, layer_norm
 from paramcalc.families.builders.towers import tower
-from paramcalc.families.builders.vision_language import composes
+from paramcalc.families.builders.vision_language import wrap_any_language_model
 from paramcalc.families.registry import family
 from paramcalc.families.vision import pair, plain, two_layers
 from paramcalc.tree.component import Component
@@ -37,7 +37,7 @@ def merging(v: Config, d: int, *, norm_width: int) -> Block:
 @family("kimi_vl", ties="above")
 def kimi_vl(c: Config) -> Component:
     """MoonViT, two layers, DeepSeek-V3's decoder (Kimi-VL, 2504.07491; KimiVLForConditionalGeneration)."""
-    return composes(c, lambda v, d: merging(v, d, norm_width=v.hidden_size), any_tower=False)
+    return wrap_any_language_model(c, lambda v, d: merging(v, d, norm_width=v.hidden_size), any_tower=False)
 
 
 @family("kimi_k25", ties="above")
@@ -46,7 +46,7 @@ def kimi_k25(c: Config) -> Component:
 
     def projector(v: Config, d: int) -> Block:
         # The first files name both widths once more, in the tower's section.
-        ignored(v, text_hidden_size=d, mm_hidden_size=c.projection_hidden_size)
+        ignored_fields(v, text_hidden_size=d, mm_hidden_size=c.projection_hidden_size)
         return merging(v, d, norm_width=c.projection_hidden_size)
 
-    return composes(c, projector, any_tower=False)
+    return wrap_any_language_model(c, projector, any_tower=False)

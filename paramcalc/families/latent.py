@@ -5,10 +5,16 @@ from __future__ import annotations
 from paramcalc.components import LatentAttention, Router
 from paramcalc.components.ffn import Experts
 from paramcalc.config.view import Config
-from paramcalc.families.builders.decoder import causal_lm, decoder, ignored, pre_norm, rms
+from paramcalc.families.builders.decoder import causal_lm, decoder, ignored_fields, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, moe
-from paramcalc.families.builders.layer_types import DENSE, SPARSE, first_dense, mlp_words
-from paramcalc.families.builders.mla import experts, frequent, latent_attention, lightning, shared_width
+from paramcalc.families.builders.layer_types import DENSE, SPARSE, first_dense, mlp_types
+from paramcalc.families.builders.mla import (
+    latent_attention,
+    lightning_indexer,
+    mla_moe,
+    moe_layer_freq_types,
+    shared_width,
+)
 from paramcalc.families.builders.mtp import mtp_modules, unbuilt_mtp
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
@@ -18,7 +24,7 @@ from paramcalc.tree.leaves import Linear
 
 def indexed(c: Config) -> LatentAttention:
     """Latent attention with an indexer."""
-    attn: LatentAttention = latent_attention(c).but(indexer=lightning(c, c.q_lora_rank))
+    attn: LatentAttention = latent_attention(c).but(indexer=lightning_indexer(c, c.q_lora_rank))
     return attn
 
 
@@ -26,13 +32,13 @@ def indexed(c: Config) -> LatentAttention:
 def glm4_moe_lite(c: Config) -> Block:
     """DeepSeek-V3 with its layers' kinds in a list, the first one dense (Glm4MoeLiteForCausalLM)."""
     unbuilt_mtp(c)
-    ignored(c, first_k_dense_replace=mlp_words(c, first_dense(c, 1)).count(DENSE), moe_layer_freq=1)
+    ignored_fields(c, first_k_dense_replace=mlp_types(c, first_dense(c, 1)).count(DENSE), moe_layer_freq=1)
     return latent_lm(c, latent_attention(c), first_dense(c, 1))
 
 
 def latent_lm(c: Config, attn: Component, default: list[str]) -> Block:
     """A decoder with the same attention in every layer, dense and sparse."""
-    return decoder(c, attn, {DENSE: glu(c), SPARSE: experts(c)}, ffn_words=mlp_words(c, default))
+    return decoder(c, attn, {DENSE: glu(c), SPARSE: mla_moe(c)}, ffn_words=mlp_types(c, default))
 
 
 @family("deepseek_v32")
@@ -41,10 +47,10 @@ def deepseek_v32(c: Config) -> Block:
 
     The layer of its module that predicts one more token has an indexer too.
     """
-    attn, ffn = indexed(c), {DENSE: glu(c), SPARSE: experts(c)}
+    attn, ffn = indexed(c), {DENSE: glu(c), SPARSE: mla_moe(c)}
     mtp = mtp_modules(c, pre_norm(rms(c), attn, ffn[SPARSE]))
-    ignored(c, moe_layer_freq=1)
-    words = mlp_words(c, first_dense(c, c.first_k_dense_replace))
+    ignored_fields(c, moe_layer_freq=1)
+    words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
     return decoder(c, attn, ffn, ffn_words=words, mtp=mtp)
 
 
@@ -55,9 +61,9 @@ def glm_moe_dsa(c: Config) -> Block:
     Its module that predicts one more token uses the model's own embedding and head.
     """
     attn = {"full": indexed(c), "shared": latent_attention(c).but(picks=c.index_topk)}
-    ffn, ffn_words = {DENSE: glu(c), SPARSE: experts(c)}, mlp_words(c, first_dense(c, c.first_k_dense_replace))
+    ffn, ffn_words = {DENSE: glu(c), SPARSE: mla_moe(c)}, mlp_types(c, first_dense(c, c.first_k_dense_replace))
     mtp = mtp_modules(c, pre_norm(rms(c), attn["full"], ffn[SPARSE]), tables=False)
-    ignored(c, moe_layer_freq=1)
+    ignored_fields(c, moe_layer_freq=1)
     return decoder(c, attn, ffn, indexer_words(c), ffn_words, mtp=mtp)
 
 
@@ -86,8 +92,8 @@ def mistral4(c: Config) -> Block:
 @family("axk1")
 def axk1(c: Config) -> Block:
     """DeepSeek-V3 with a norm behind the experts (AXK1ForCausalLM)."""
-    ffn = {DENSE: glu(c), SPARSE: block(moe=experts(c), norm=rms(c))}
-    return decoder(c, latent_attention(c), ffn, ffn_words=mlp_words(c, frequent(c)))
+    ffn = {DENSE: glu(c), SPARSE: block(moe=mla_moe(c), norm=rms(c))}
+    return decoder(c, latent_attention(c), ffn, ffn_words=mlp_types(c, moe_layer_freq_types(c)))
 
 
 @family("axk2")
@@ -98,9 +104,9 @@ def axk2(c: Config) -> Block:
     attn = indexed(c).but(query_gate=c.num_attention_heads * c.v_head_dim)
     layers = {
         DENSE: block(input_norm=gated, attn=attn, post_norm=rms(c), ffn=glu(c)),
-        SPARSE: block(input_norm=gated, attn=attn, post_norm=gated, ffn=experts(c)),
+        SPARSE: block(input_norm=gated, attn=attn, post_norm=gated, ffn=mla_moe(c)),
     }
-    return causal_lm(c, [layers[word] for word in mlp_words(c, frequent(c))], norm=rms(c))
+    return causal_lm(c, [layers[word] for word in mlp_types(c, moe_layer_freq_types(c))], norm=rms(c))
 
 
 @family("longcat_flash")

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import equal_heads, gqa, normed, normed_apart, normed_at_once, sliding
+from paramcalc.families.builders.attention import (
+    equal_heads,
+    gqa,
+    qk_norm_all_heads,
+    qk_norm_per_head,
+    qk_norm_separate,
+    sliding,
+)
 from paramcalc.families.builders.decoder import decoder, layer_norm, norms_after, parallel, pre_norm
 from paramcalc.families.builders.ffn import glu, mlp
-from paramcalc.families.builders.layer_types import FULL, SLIDING, kinds
+from paramcalc.families.builders.layer_types import FULL, SLIDING, attention_types
 from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block
 from paramcalc.tree.leaves import Norm
@@ -46,14 +53,14 @@ def qwen2(c: Config) -> Block:
 @family("qwen3", "qwen3_vl_text")
 def qwen3(c: Config) -> Block:
     """Llama with RMS norms on each query and key head (Qwen3ForCausalLM)."""
-    return late_windows(c, normed(c, bias=c.attention_bias))
+    return late_windows(c, qk_norm_per_head(c, bias=c.attention_bias))
 
 
 def late_windows(c: Config, attn: Attention) -> Block:
     """Llama with windows from layer max_window_layers on where use_sliding_window says so, or as layer_types says."""
     window = c.sliding_window if c.use_sliding_window else None
     first = c.max_window_layers if window else c.num_hidden_layers
-    words = kinds(c, [FULL if i < first else SLIDING for i in range(c.num_hidden_layers)])
+    words = attention_types(c, [FULL if i < first else SLIDING for i in range(c.num_hidden_layers)])
     return decoder(c, sliding(attn, window), glu(c), words)
 
 
@@ -66,7 +73,7 @@ def olmo(c: Config) -> Block:
 @family("olmo2")
 def olmo2(c: Config) -> Block:
     """Llama with the norms after attention and FFN, and QK norms over all heads at once (Olmo2ForCausalLM)."""
-    return decoder(c, normed_at_once(c, bias=c.attention_bias), glu(c), layer=norms_after)
+    return decoder(c, qk_norm_all_heads(c, bias=c.attention_bias), glu(c), layer=norms_after)
 
 
 @family("starcoder2")
@@ -79,14 +86,14 @@ def starcoder2(c: Config) -> Block:
 @family("stablelm_epoch", "stablelm")
 def stablelm(c: Config) -> Block:
     """LayerNorms, gated FFN, optional q/k/v biases and one QK norm per head; parallel or not (StableLmForCausalLM)."""
-    attn = (normed_apart if c.qk_layernorm else gqa)(c, qkv_bias=c.use_qkv_bias)
+    attn = (qk_norm_separate if c.qk_layernorm else gqa)(c, qkv_bias=c.use_qkv_bias)
     return decoder(c, attn, glu(c), layer=parallel if c.use_parallel_residual else pre_norm, norm=layer_norm(c))
 
 
 @family("cohere")
 def cohere(c: Config) -> Block:
     """Parallel attention and FFN behind one norm without bias; QK norms per head (CohereForCausalLM)."""
-    attn = (normed_apart if c.use_qk_norm else gqa)(c, bias=c.attention_bias)
+    attn = (qk_norm_separate if c.use_qk_norm else gqa)(c, bias=c.attention_bias)
     return decoder(c, attn, glu(c), layer=parallel)
 
 

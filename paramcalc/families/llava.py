@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
-from paramcalc.families.builders.vision_language import composes, renamed, sees
+from paramcalc.families.builders.vision_language import vision_language_model, with_stack_role, wrap_any_language_model
 from paramcalc.families.registry import family
 from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
@@ -24,7 +24,7 @@ def tapped(c: Config) -> int:
 @family("llava", ties="either")
 def llava(c: Config) -> Component:
     """A tower, two layers, a language model (LLaVA, 2310.03744; LlavaForConditionalGeneration)."""
-    return composes(c, lambda v, d: block("projector", **llava_layers(c, v, d)))
+    return wrap_any_language_model(c, lambda v, d: block("projector", **llava_layers(c, v, d)))
 
 
 @family("vipllava", ties="above")
@@ -36,7 +36,7 @@ def vipllava(c: Config) -> Component:
         d_in = v.hidden_size * (tapped(c) if stated else 5)
         return block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
 
-    return composes(c, projector)
+    return wrap_any_language_model(c, projector)
 
 
 def llava_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
@@ -49,27 +49,29 @@ def llava_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
 @family("llava_next_video", "llava_onevision", ties="either")
 def llava_next(c: Config) -> Component:
     """LLaVA with a learned end of line between rows of tiles (LlavaNextForConditionalGeneration)."""
-    return composes(c, lambda v, d: block("projector", **llava_layers(c, v, d), newline=Param(shape=(d,))))
+    return wrap_any_language_model(
+        c, lambda v, d: block("projector", **llava_layers(c, v, d), newline=Param(shape=(d,)))
+    )
 
 
 @family("video_llava", ties="above")
 def video_llava(c: Config) -> Component:
     """LLaVA with a tower for images and another for video (VideoLlavaForConditionalGeneration)."""
-    whole = composes(c, lambda v, d: block("projector", **llava_layers(c, v, d)))
+    whole = wrap_any_language_model(c, lambda v, d: block("projector", **llava_layers(c, v, d)))
     parts = dict(whole.parts())
-    return block(video_tower=renamed(parts["vision_tower"], "video"), **parts)
+    return block(video_tower=with_stack_role(parts["vision_tower"], "video"), **parts)
 
 
 @family("mistral3", ties="above")
 def mistral3(c: Config) -> Component:
     """Pixtral, neighbouring patches merged, two layers, Mistral (Mistral3ForConditionalGeneration)."""
-    return composes(c, lambda v, d: merged_layers(c, v, d))
+    return wrap_any_language_model(c, lambda v, d: merged_layers(c, v, d))
 
 
 @family("mistral_large4", ties="above")
 def mistral_large4(c: Config) -> Component:
     """Mistral 3's tower and projector, Mistral Large 4 (MistralLarge4ForConditionalGeneration)."""
-    return sees(c, lambda v, d: merged_layers(c, v, d), any_tower=True)
+    return vision_language_model(c, lambda v, d: merged_layers(c, v, d), any_tower=True)
 
 
 def merged_layers(c: Config, v: Config, d: int) -> Block:
@@ -86,7 +88,7 @@ def paligemma(c: Config) -> Component:
     def projector(v: Config, _: int) -> Linear:
         return Linear(d_in=v.hidden_size, d_out=c.projection_dim, bias=True, category="projector")
 
-    return composes(c, projector)
+    return wrap_any_language_model(c, projector)
 
 
 @family("aya_vision", "cohere2_vision", ties="above")
@@ -96,23 +98,23 @@ def aya_vision(c: Config) -> Component:
 
     def projector(v: Config, d: int) -> Block:
         d_in, hidden = v.hidden_size * side * side, c.alignment_intermediate_size or d
-        half = named("half", hidden // 2, origin="alignment width / 2")
+        half = symbolic("half", hidden // 2, origin="alignment width / 2")
         up, down = Linear(d_in=d_in, d_out=hidden, bias=True), Linear(d_in=half, d_out=d, bias=True)
         return block("projector", norm=Norm(width=d_in, bias=True) if aya else None, linear_1=up, linear_2=down)
 
-    return composes(c, projector)
+    return wrap_any_language_model(c, projector)
 
 
 @family("internvl", "qianfan_ocr", ties="above")
 def internvl(c: Config) -> Component:
     """A ViT, neighbouring patches joined, two layers, a language model (InternVLForConditionalGeneration)."""
-    side = named("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
+    side = symbolic("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
 
     def projector(v: Config, d: int) -> Block:
         d_in = v.hidden_size * side * side
         return block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
 
-    return composes(c, projector, any_tower=False)
+    return wrap_any_language_model(c, projector, any_tower=False)
 
 
 @family("idefics3", "smolvlm", ties="above")
@@ -123,4 +125,4 @@ def idefics3(c: Config) -> Component:
     def projector(v: Config, d: int) -> Linear:
         return Linear(d_in=v.hidden_size * side * side, d_out=d, category="projector")
 
-    return composes(c, projector, any_tower=False)
+    return wrap_any_language_model(c, projector, any_tower=False)

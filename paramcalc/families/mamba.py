@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paramcalc.config.view import Config
 from paramcalc.families.builders.decoder import causal_lm, rms
-from paramcalc.families.builders.recurrent import mamba, ssd
+from paramcalc.families.builders.recurrent import mamba, mamba2_mixer
 from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block, Run, block
 
@@ -32,5 +32,5 @@ def mamba2_lm(c: Config) -> Block:
         inner == c.num_heads * c.head_dim,
         f"expand x hidden_size ({inner}) is not num_heads x head_dim ({c.num_heads * c.head_dim})",
     )
-    mixer = ssd(c, inner=inner, heads=c.num_heads, head_dim=c.head_dim, state=c.state_size)
+    mixer = mamba2_mixer(c, inner=inner, heads=c.num_heads, head_dim=c.head_dim, state=c.state_size)
     return causal_lm(c, Run(c.num_hidden_layers, block(norm=rms(c), mixer=mixer)), norm=rms(c))

@@ -7,9 +7,9 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa
 from paramcalc.families.builders.decoder import causal_lm, decoder, rms
 from paramcalc.families.builders.ffn import glu, moe
-from paramcalc.families.builders.layer_types import FULL, LINEAR, mixers
+from paramcalc.families.builders.layer_types import FULL, LINEAR, mixer_types
 from paramcalc.families.builders.mtp import unbuilt_mtp
-from paramcalc.families.builders.recurrent import mamba, ssd
+from paramcalc.families.builders.recurrent import mamba, mamba2_mixer
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block
@@ -89,7 +89,7 @@ def granitemoehybrid(c: Config) -> Block:
     shared, count = c.shared_intermediate_size, c.num_local_experts
     ffn = moe(c, c.intermediate_size, experts=count, shared=shared) if count else glu(c, shared)
     mixer = {FULL: gqa(c, bias=c.attention_bias), LINEAR: mamba2(c)}
-    return decoder(c, mixer, ffn, mixers(c, [LINEAR] * c.num_hidden_layers))
+    return decoder(c, mixer, ffn, mixer_types(c, [LINEAR] * c.num_hidden_layers))
 
 
 NEMOTRON_LETTERS = {"M": LINEAR, "E": "moe", "*": FULL, "-": "mlp"}
@@ -100,7 +100,7 @@ def nemotron_h(c: Config) -> Block:
     """One mixer in each layer: Mamba-2, attention, a plain FFN, or experts in a latent (NemotronHForCausalLM)."""
     heads, d_h = c.mamba_num_heads, c.mamba_head_dim
     mixer: dict[str, Component] = {
-        LINEAR: ssd(c, inner=heads * d_h, heads=heads, head_dim=d_h, state=c.ssm_state_size),
+        LINEAR: mamba2_mixer(c, inner=heads * d_h, heads=heads, head_dim=d_h, state=c.ssm_state_size),
         FULL: gqa(c),
         "mlp": Mlp(width=c.hidden_size, hidden=c.intermediate_size, gated=False, bias=c.mlp_bias),
         "moe": nemotron_experts(c),
@@ -115,7 +115,7 @@ def nemotron_words(c: Config) -> list[str]:
     unknown = sorted(set(letters) - set(NEMOTRON_LETTERS))
     c.require(not unknown, f"hybrid_override_pattern has the unknown letters {unknown}", "known: M E * -")
     default = [NEMOTRON_LETTERS[letter] for letter in letters]
-    return mixers(c, default, tuple(NEMOTRON_LETTERS.values()), any_length=True)
+    return mixer_types(c, default, tuple(NEMOTRON_LETTERS.values()), any_length=True)
 
 
 def nemotron_experts(c: Config) -> Component:

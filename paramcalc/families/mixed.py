@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import isqrt
 from typing import Any
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Mlp
 from paramcalc.components.ffn import Experts
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, head_dim, head_gate, kv_heads, normed, sliding
+from paramcalc.families.builders.attention import gqa, head_dim, head_gate, kv_heads, qk_norm_per_head, sliding
 from paramcalc.families.builders.decoder import causal_lm, decoder, norms_around, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.heads import decoder_head
@@ -19,11 +19,11 @@ from paramcalc.families.builders.layer_types import (
     LINEAR,
     SLIDING,
     SPARSE,
+    attention_types,
     every,
     first_dense,
     full_every,
-    kinds,
-    mlp_words,
+    mlp_types,
 )
 from paramcalc.families.builders.mtp import unbuilt_mtp
 from paramcalc.families.builders.recurrent import delta_net
@@ -112,7 +112,7 @@ def doge(c: Config) -> Block:
             c.num_experts_per_tok <= c.num_experts,
             f"num_experts_per_tok ({c.num_experts_per_tok}) is more than there are experts ({c.num_experts})",
         )
-        keys = named("keys", isqrt(c.num_experts), origin="sqrt(E), rounded down")
+        keys = symbolic("keys", isqrt(c.num_experts), origin="sqrt(E), rounded down")
         channel = Mlp(width=d, hidden=1, gated=False)
         ffn = block(
             shared=glu(c, bias=c.mlp_bias, category="shared_experts"),
@@ -136,7 +136,7 @@ def doge(c: Config) -> Block:
 
 def windowed_attention(c: Config, **options: Any) -> dict[str, Component]:
     """Full and sliding attention with norms on each query and key head, under the words of `layer_types`."""
-    return sliding(normed(c, bias=c.attention_bias, **options), c.sliding_window)
+    return sliding(qk_norm_per_head(c, bias=c.attention_bias, **options), c.sliding_window)
 
 
 @family("flint")
@@ -151,7 +151,7 @@ def flint(c: Config) -> Block:
         c,
         windowed_attention(c, sinks=True),
         {DENSE: glu(c), SPARSE: sparse},
-        kinds(c, [FULL if here else SLIDING for here in full]),
+        attention_types(c, [FULL if here else SLIDING for here in full]),
         [SPARSE if here else DENSE for here in has_experts],
     )
 
@@ -169,7 +169,7 @@ def mellum(c: Config) -> Block:
     """Qwen3-MoE with words for the attention and the FFN of each layer (MellumForCausalLM)."""
     unbuilt_mtp(c, "num_mtp_layers")
     ffn = {DENSE: glu(c), SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts)}
-    return decoder(c, windowed_attention(c), ffn, full_every(c, 1), mlp_words(c, first_dense(c, 0)))
+    return decoder(c, windowed_attention(c), ffn, full_every(c, 1), mlp_types(c, first_dense(c, 0)))
 
 
 @family("beam")
@@ -181,8 +181,8 @@ def beam(c: Config) -> Block:
         c,
         windowed_attention(c, inner=gate),
         {DENSE: glu(c), SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts, correction=True)},
-        kinds(c, [*every(6, FULL, otherwise=SLIDING, layers=depth - 1), FULL]),
-        mlp_words(c, first_dense(c, 3)),
+        attention_types(c, [*every(6, FULL, otherwise=SLIDING, layers=depth - 1), FULL]),
+        mlp_types(c, first_dense(c, 3)),
         layer=norms_around,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Moe
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import equal_heads, gqa, kv_heads, normed, sliding
+from paramcalc.families.builders.attention import equal_heads, gqa, kv_heads, qk_norm_per_head, sliding
 from paramcalc.families.builders.decoder import decoder
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import (
@@ -12,11 +12,11 @@ from paramcalc.families.builders.layer_types import (
     FULL,
     SLIDING,
     SPARSE,
+    attention_types,
     every,
     full_every,
     full_first,
-    kinds,
-    stepped,
+    sparse_step_types,
 )
 from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block
@@ -34,19 +34,19 @@ def qwen2_moe(c: Config) -> Block:
     """Qwen2 with routed experts beside a gated shared one in the sparse layers (Qwen2MoeForCausalLM)."""
     window = c.sliding_window if c.use_sliding_window else None
     slides = every(2, FULL, otherwise=SLIDING, layers=c.num_hidden_layers)
-    words = kinds(c, [word if window and i < c.max_window_layers else FULL for i, word in enumerate(slides)])
+    words = attention_types(c, [word if window and i < c.max_window_layers else FULL for i, word in enumerate(slides)])
     shared = c.shared_expert_intermediate_size
     sparse = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared, shared_gate=True)
     attn = sliding(gqa(c, qkv_bias=c.qkv_bias), window)
-    return decoder(c, attn, {DENSE: glu(c), SPARSE: sparse}, words, stepped(c))
+    return decoder(c, attn, {DENSE: glu(c), SPARSE: sparse}, words, sparse_step_types(c))
 
 
 @family("qwen3_moe", "qwen3_vl_moe_text", "qwen3_omni_moe_text")
 def qwen3_moe(c: Config) -> Block:
     """Qwen3's attention with routed experts in the sparse layers (Qwen3MoeForCausalLM)."""
-    attn = normed(c, bias=c.attention_bias, window=c.sliding_window if c.use_sliding_window else None)
+    attn = qk_norm_per_head(c, bias=c.attention_bias, window=c.sliding_window if c.use_sliding_window else None)
     ffn = {DENSE: glu(c), SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts)}
-    return decoder(c, attn, ffn, ffn_words=stepped(c))
+    return decoder(c, attn, ffn, ffn_words=sparse_step_types(c))
 
 
 @family("olmoe")
@@ -72,7 +72,7 @@ def granite_experts(c: Config) -> Moe:
 def granitemoe_swa(c: Config) -> Block:
     """Granite's experts behind attention with sinks, full in every fourth layer (GraniteMoeSWAForCausalLM)."""
     attn = sliding(gqa(c, bias=c.attention_bias, sinks=True), c.sliding_window)
-    return decoder(c, attn, granite_experts(c), kinds(c, full_first(c, 4)))
+    return decoder(c, attn, granite_experts(c), attention_types(c, full_first(c, 4)))
 
 
 @family("gpt_oss")

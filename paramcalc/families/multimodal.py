@@ -8,8 +8,8 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa, head_dim
 from paramcalc.families.builders.decoder import causal_lm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu
-from paramcalc.families.builders.vision_language import joined
-from paramcalc.families.registry import family, get
+from paramcalc.families.builders.vision_language import assemble_multimodal
+from paramcalc.families.registry import family, get_family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
@@ -20,7 +20,7 @@ def language_model(c: Config, section: str, model_type: str, **fixed: Any) -> Co
 
     `fixed` are fields that the whole file decides and the section cannot: who ties the head, most often.
     """
-    text = get(model_type)
+    text = get_family(model_type)
     reading = text.reading._replace(fixed={**text.reading.fixed, **fixed})
     return text.recipe(c.section(section, reading, family=model_type))
 
@@ -33,13 +33,13 @@ def fuyu(c: Config) -> Component:
     """
     patch, width, tied = c.patch_size, c.hidden_size, c.tie_word_embeddings
     if c.raw("text_config") is None:
-        text = get("persimmon").recipe(c)
+        text = get_family("persimmon").recipe(c)
     else:
         text, section = language_model(c, "text_config", "persimmon", tie_word_embeddings=tied), c.sections()[0]
         kind, width = section.raw("model_type") or "persimmon", section.hidden_size
         c.require(kind == "persimmon", f"text_config is a {kind}", "only a persimmon can be counted")
     patches = Linear(d_in=patch * patch * c.num_channels, d_out=width, bias=True, category="vision")
-    return joined(text, patches=patches)
+    return assemble_multimodal(text, patches=patches)
 
 
 @family("gemma4_assistant", "gemma4_unified_assistant")

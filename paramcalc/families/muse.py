@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
 from paramcalc.families.builders.decoder import layer_norm
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import joined, own_language_model, section_alone, text_alone
+from paramcalc.families.builders.vision_language import (
+    assemble_multimodal,
+    own_language_model,
+    section_alone,
+    text_alone,
+)
 from paramcalc.families.registry import family
 from paramcalc.families.vision import plain, two_layers
 from paramcalc.tree.component import Component
@@ -35,7 +40,7 @@ def muse_spark_audio(v: Config) -> Block:
     sides, widths, depths = (sizes(v, name) for name in ("patch_sizes", "hidden_sizes", "depths"))
     layers, seen = [], 1
     for side, d, depth in zip(sides, widths, depths, strict=True):
-        norm, hidden = heard_norm(d), named("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
+        norm, hidden = heard_norm(d), symbolic("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
         conv = Conv1d(channels=d, kernel=v.conv_kernel_size, per="tower")
         one = block(conv=conv, norm=norm, **two_layers(d, hidden, d))
         patches = Linear(d_in=seen * side, d_out=d, bias=True)
@@ -79,4 +84,4 @@ def muse(c: Config) -> Component:
     between = c.projector_hidden_size
     layers = two_layers(c.out_hidden_size, between, between, bias=False)
     projector = block("projector", **layers, proj=Linear(d_in=between, d_out=d))
-    return joined(language, vision_tower=seen, audio_tower=heard, projector=projector)
+    return assemble_multimodal(language, vision_tower=seen, audio_tower=heard, projector=projector)

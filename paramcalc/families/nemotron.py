@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Conv2d, Mlp
 from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import conformer_layer, tower_norm
-from paramcalc.families.builders.attention import equal_heads, head_dim, kv_heads, mha, sized
-from paramcalc.families.builders.audio_language import text_model
-from paramcalc.families.builders.decoder import batch_norm, layer_norm, scaled
+from paramcalc.families.builders.attention import equal_heads, head_dim, kv_heads, mha, sized_attention
+from paramcalc.families.builders.audio_language import audio_text_model
+from paramcalc.families.builders.decoder import batch_norm, layer_norm, layer_scaled
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import joined, own_language_model, section_alone, text_alone
+from paramcalc.families.builders.vision_language import (
+    assemble_multimodal,
+    own_language_model,
+    section_alone,
+    text_alone,
+)
 from paramcalc.families.registry import family
 from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
@@ -25,13 +30,13 @@ from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
 def radio(v: Config) -> Block:
     """A ViT over patches of images and of a few frames, with several class tokens (RADIO, 2312.06709; RadioModel)."""
     d, patch, frames = v.hidden_size, v.num_channels * v.patch_size * v.patch_size, v.video_temporal_patch_size
-    side = named("side", v.max_img_size // v.patch_size, origin="max_img_size / patch_size")
+    side = symbolic("side", v.max_img_size // v.patch_size, origin="max_img_size / patch_size")
     hidden = int(d * v.mlp_ratio)
     if v.use_swiglu_ffn:
         hidden = (int(hidden * 2 / 3) + 7) // 8 * 8
-    width = named("d_ff", hidden, origin="hidden_size x mlp_ratio")
+    width = symbolic("d_ff", hidden, origin="hidden_size x mlp_ratio")
     ffn = Mlp(width=d, hidden=width, gated=v.use_swiglu_ffn, bias=True)
-    layer = scaled(layer_norm(v), mha(v, qkv_bias=v.qkv_bias), ffn)
+    layer = layer_scaled(layer_norm(v), mha(v, qkv_bias=v.qkv_bias), ffn)
     chosen = v.listed("summary_idxs")
     return block(
         "vision",
@@ -54,11 +59,15 @@ def parakeet(v: Config) -> Block:
         v.subsampling_conv_kernel_size,
     )
     halvings = v.subsampling_factor.bit_length() - 1
-    left = named("bins", v.num_mel_bins // v.subsampling_conv_stride**halvings, origin="num_mel_bins / stride^layers")
+    left = symbolic(
+        "bins", v.num_mel_bins // v.subsampling_conv_stride**halvings, origin="num_mel_bins / stride^layers"
+    )
     depth, point = Conv2d(channels=channels, kernel=kernel), Conv2d(channels=channels, kernel=1, per_group=channels)
     d_h, bias = equal_heads(v), v.attention_bias
     place = Param(shape=(heads, d_h))
-    attn: dict[str, Component] = dict(attn=sized(d, heads, d_h, bias=bias), pos_proj=Linear(d_in=d, d_out=heads * d_h))
+    attn: dict[str, Component] = dict(
+        attn=sized_attention(d, heads, d_h, bias=bias), pos_proj=Linear(d_in=d, d_out=heads * d_h)
+    )
     layer = conformer_layer(
         d,
         mlp(v, v.intermediate_size, bias=bias),
@@ -94,12 +103,14 @@ def nemotron_h_omni(c: Config) -> Component:
         **two_layers(width * ratio * ratio, between, d, bias=False),
     )
     if c.raw("audio_config") is None:
-        return joined(language, vision_tower=seen, projector=projector)
+        return assemble_multimodal(language, vision_tower=seen, projector=projector)
     heard, a = tower_in(c, "audio_config")
     hidden = a.stated("projection_hidden_size")
     sound = two_layers(a.hidden_size, hidden, d, bias=a.projection_bias)
     audio_projector = block("projector", norm=Norm(width=a.hidden_size), **sound)
-    return joined(language, vision_tower=seen, projector=projector, audio_tower=heard, audio_projector=audio_projector)
+    return assemble_multimodal(
+        language, vision_tower=seen, projector=projector, audio_tower=heard, audio_projector=audio_projector
+    )
 
 
 # -- Nemotron 3.5 Transcribe -------------------------------------------------------------------------------------
@@ -176,11 +187,11 @@ def word_times(v: Config) -> Block:
 def nemo_speechlm(c: Config) -> Component:
     """Encoders of speech, speakers and times, one layer, Nemotron-H (Nemotron3_5TranscribeForConditionalGeneration)."""
     sound, a = tower_in(c, "audio_config")
-    language, d = text_model(c, tied=False)
+    language, d = audio_text_model(c, tied=False)
     times, w = tower_in(c, "word_timestamp_config")
     head = None
     if c.head != "none":
         head = Linear(d_in=w.hidden_size, d_out=w.vocab_size, bias=True, category="other", per="tower")
     width = a.sections()[0].hidden_size
     projector = Linear(d_in=width, d_out=d, bias=True, category="projector")
-    return joined(language, audio_tower=sound, projector=projector, word_times=times, word_times_head=head)
+    return assemble_multimodal(language, audio_tower=sound, projector=projector, word_times=times, word_times_head=head)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import equal_heads, gqa, mha, sized
-from paramcalc.families.builders.decoder import causal_lm, decoder, layer_norm, positions, pre_norm, rms
+from paramcalc.families.builders.attention import equal_heads, gqa, mha, sized_attention
+from paramcalc.families.builders.decoder import causal_lm, decoder, layer_norm, learned_positions, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, mlp
-from paramcalc.families.builders.heads import decoder_head, labels, lm_head, unknown_head
+from paramcalc.families.builders.heads import decoder_head, lm_head, num_labels, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
@@ -27,7 +27,7 @@ def openai_gpt(c: Config) -> Block:
     """The first GPT: post-norm, learned positions, no final norm (OpenAIGPTLMHeadModel)."""
     items = post_norm(c, None).items
     layer = block(**{**items, "attn": items["attn"].but(cache_note=UNCACHED)})
-    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=None, before={"positions": positions(c)})
+    return causal_lm(c, Run(c.num_hidden_layers, layer), norm=None, before={"positions": learned_positions(c)})
 
 
 @family("ctrl")
@@ -39,7 +39,7 @@ def ctrl(c: Config) -> Block:
 @family("biogpt")
 def biogpt(c: Config) -> Block:
     """GPT-2 with two spare position rows (BioGptForCausalLM)."""
-    before = {"positions": positions(c, extra_rows=2)}
+    before = {"positions": learned_positions(c, extra_rows=2)}
     return decoder(c, mha(c), mlp(c, c.intermediate_size), norm=layer_norm(c), before=before)
 
 
@@ -73,7 +73,7 @@ def cpmant(c: Config) -> Block:
     """Gated FFNs, soft prompts in the embedding, position biases by segment for all layers (CpmAntForCausalLM)."""
     d, h, segments, norm = c.hidden_size, c.num_attention_heads, c.segment_types, rms(c)
     buckets = segments * segments + c.position_bias_num_buckets
-    layer = pre_norm(norm, sized(d, h, c.dim_head, prefix=c.prompt_length), glu(c, c.dim_ff))
+    layer = pre_norm(norm, sized_attention(d, h, c.dim_head, prefix=c.prompt_length), glu(c, c.dim_ff))
     return block(
         segments=Embedding(rows=segments, width=d),
         embed_tokens=Embedding(rows=c.vocab_size + c.prompt_types * c.prompt_length, width=d),
@@ -95,7 +95,7 @@ def summary(c: Config) -> dict[str, Component]:
     """A projection of one hidden state, to the labels or to the width."""
     if not c.summary_use_proj:
         return {}
-    width = labels(c) if c.summary_proj_to_labels else c.hidden_size
+    width = num_labels(c) if c.summary_proj_to_labels else c.hidden_size
     return {"summary": Linear(d_in=c.hidden_size, d_out=width, bias=True, category="head")}
 
 
@@ -110,11 +110,11 @@ def xl_head(c: Config, *, logits: bool) -> dict[str, Component]:
         case "lm":
             return {"lm_head": lm_head(c, d, owner="embed_tokens", bias=True)}
         case "sequence_classification":
-            return summary(c) | ({"logits": dense(d, labels(c))} if logits else {})
+            return summary(c) | ({"logits": dense(d, num_labels(c))} if logits else {})
         case "multiple_choice":
-            return summary(c) | {"logits": dense(d if logits else labels(c), 1)}
+            return summary(c) | {"logits": dense(d if logits else num_labels(c), 1)}
         case "token_classification" | "question_answering_simple":
-            return {"classifier": dense(d, labels(c))}
+            return {"classifier": dense(d, num_labels(c))}
         case "question_answering":
             end = block(dense=dense(2 * d, d), norm=layer_norm(c), logits=dense(d, 1))
             answer = block(dense=dense(2 * d, d), logits=dense(d, 1, bias=False))
@@ -132,7 +132,7 @@ def xlm(c: Config) -> Block:
     d, languages = c.hidden_size, c.n_langs
     return block(
         embed_tokens=Embedding(rows=c.vocab_size, width=d),
-        positions=positions(c),
+        positions=learned_positions(c),
         languages=Embedding(rows=languages, width=d) if languages > 1 and c.use_lang_emb else None,
         embed_norm=layer_norm(c),
         layers=stack("encoder", Run(c.num_hidden_layers, post_norm(c, None))),
@@ -155,7 +155,7 @@ def xlnet(c: Config) -> Block:
         content_bias=bias,
         segments=Param(shape=(2, h, d_h)),
     )
-    attn = sized(d, h, d_h, inner=relative, keeps_inputs=True)
+    attn = sized_attention(d, h, d_h, inner=relative, keeps_inputs=True)
     layer = block(attn=attn, attn_norm=layer_norm(c), ffn=mlp(c, c.d_inner), ffn_norm=layer_norm(c))
     return block(
         embed_tokens=Embedding(rows=c.vocab_size, width=d),

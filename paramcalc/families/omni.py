@@ -9,8 +9,8 @@ from paramcalc.families.builders.decoder import pre_norm
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import unknown_head
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import joined, section_alone, text_alone
-from paramcalc.families.registry import family, get
+from paramcalc.families.builders.vision_language import assemble_multimodal, section_alone, text_alone
+from paramcalc.families.registry import family, get_family
 from paramcalc.families.vision import qwen2_5_merger, qwen3_merger
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
@@ -48,11 +48,11 @@ def thinker(c: Config, kin: str) -> Component:
         raise unknown_head(c)
     heard, _ = tower_in(c, "audio_config")
     seen, v = tower_in(c, "vision_config")
-    text = get(c.declared("text_config").kind)
+    text = get_family(c.declared("text_config").kind)
     reading = text.reading._replace(fixed={**text.reading.fixed, "tie_word_embeddings": c.tie_word_embeddings})
     language = text.recipe(c.section("text_config", reading, family=text.name))
     merger = qwen2_5_merger(v) if kin == "qwen2_5_omni" else qwen3_merger(v, deep=True)
-    return joined(language, audio_tower=heard, vision_tower=seen, projector=merger)
+    return assemble_multimodal(language, audio_tower=heard, vision_tower=seen, projector=merger)
 
 
 @family("qwen2_5_omni_thinker", kin="qwen2_5_omni")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
-from paramcalc.families.builders.attention import gqa, head_dim, sized
-from paramcalc.families.builders.decoder import pre_norm, scaled
+from paramcalc.families.builders.attention import gqa, head_dim, sized_attention
+from paramcalc.families.builders.decoder import layer_scaled, pre_norm
 from paramcalc.families.builders.ffn import glu, mlp, moe
 from paramcalc.families.builders.towers import tower, tower_in
 from paramcalc.families.sound_codecs import hifi_gan, snake, wave
@@ -45,7 +45,7 @@ def token2wav(t: Config) -> Block:
 def dit(v: Config) -> Block:
     """Layers steered by the time, over a spectrogram, codes and a speaker (DiT, 2212.09748)."""
     d, mel, spoken = v.hidden_size, v.mel_dim, v.emb_dim
-    attn = sized(d, v.num_attention_heads, v.head_dim, bias=True)
+    attn = sized_attention(d, v.num_attention_heads, v.head_dim, bias=True)
     layer = block(steer=Linear(d_in=d, d_out=6 * d, bias=True), attn=attn, ffn=mlp(v, d * v.ff_mult))
     return block(
         "other",
@@ -68,7 +68,7 @@ def speaker(v: Config) -> Block:
     blocks: dict[str, Component] = {"block_0": wave(v.mel_dim, widths[0], kernels[0])}
     for i in range(1, len(widths) - 1):
         before, width = widths[i - 1], widths[i]
-        part = named("width", width // scale, origin="enc_channels / enc_res2net_scale")
+        part = symbolic("width", width // scale, origin="enc_channels / enc_res2net_scale")
         blocks[f"block_{i}"] = block(
             conv_in=wave(before, width, 1),
             **{f"scale_{j}": wave(part, part, kernels[i]) for j in range(1, scale)},
@@ -147,7 +147,7 @@ def code_predictor(q: Config) -> Block:
 def code2wav(v: Config) -> Block:
     """From codes to a waveform: layers, ConvNeXt, and convolutions with periodic activations (Qwen3OmniMoeCode2Wav)."""
     d, norm, scale = v.hidden_size, tower_norm(v.hidden_size, bias=False), Param(shape=(v.hidden_size,))
-    layer = scaled(norm, gqa(v, bias=v.attention_bias), glu(v))
+    layer = layer_scaled(norm, gqa(v, bias=v.attention_bias), glu(v))
     next_layer = block(conv=Conv1d(channels=d, kernel=7), norm=tower_norm(d), ffn=mlp(v, 4 * d), scale=scale)
     parts: dict[str, Component] = {}
     for i, factor in enumerate(v.sizes("upsampling_ratios")):
@@ -155,7 +155,7 @@ def code2wav(v: Config) -> Block:
     before = v.decoder_dim
     parts["conv_in"] = wave(d, before, 7)
     for i, rate in enumerate(v.sizes("upsample_rates")):
-        width = named(f"c_{i + 1}", v.decoder_dim // 2 ** (i + 1), origin=f"decoder_dim / 2^{i + 1}")
+        width = symbolic(f"c_{i + 1}", v.decoder_dim // 2 ** (i + 1), origin=f"decoder_dim / 2^{i + 1}")
         bends = snake(width)
         one = block(snake_1=bends, conv_1=wave(width, width, 7), snake_2=bends, conv_2=wave(width, width, 1))
         parts[f"up_{i}"] = block(snake=snake(before), conv=wave(before, width, 2 * rate))

@@ -8,7 +8,7 @@ from paramcalc.families.builders.attention import gqa, mha
 from paramcalc.families.builders.decoder import layer_norm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import composes, sees
+from paramcalc.families.builders.vision_language import vision_language_model, wrap_any_language_model
 from paramcalc.families.page_towers import segment_anything
 from paramcalc.families.registry import family
 from paramcalc.families.vision import pair, patch_count, plain, siglip, two_layers
@@ -83,7 +83,7 @@ def deepseek_ocr2(c: Config) -> Component:
             newline=mark if c.both else None,
         )
 
-    return sees(c, projector)
+    return vision_language_model(c, projector)
 
 
 # -- MiniCPM-V ---------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def minicpmv(c: Config) -> Component:
         merge = {f"merger_{i}": block(norm=norm, **two_layers(4 * last, 4 * last, out)) for i, out in enumerate(widths)}
         return block("projector", **merge)
 
-    return composes(c, projector, any_tower=False)
+    return wrap_any_language_model(c, projector, any_tower=False)
 
 
 # -- Granite Docling ---------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def granite_docling(c: Config) -> Component:
             router=density_router(c, dv) if c.density_router_hidden_size else None,
         )
 
-    return sees(c, projector)
+    return vision_language_model(c, projector)
 
 
 def density_router(c: Config, width: int) -> Block:

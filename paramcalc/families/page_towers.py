@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Conv2d, Mlp
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import equal_heads, mha, sized
-from paramcalc.families.builders.decoder import layer_norm, pre_norm, rms, scaled
+from paramcalc.families.builders.attention import equal_heads, mha, sized_attention
+from paramcalc.families.builders.decoder import layer_norm, layer_scaled, pre_norm, rms
 from paramcalc.families.builders.encoder import embeddings
 from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.towers import tower
@@ -20,8 +20,8 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 @tower("got_ocr2_vision", "pp_chart2table_vision", "pp_formulanet_vision", "sam_vision_model")
 def segment_anything(v: Config) -> Block:
     """ViTDet: windows in most layers, positions added to their scores, a neck (Segment Anything, 2304.02643)."""
-    side = named("side", v.image_size // v.patch_size, origin="image_size / patch_size")
-    hidden = v.intermediate_size or named("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
+    side = symbolic("side", v.image_size // v.patch_size, origin="image_size / patch_size")
+    hidden = v.intermediate_size or symbolic("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
 
     def layer(reach: int) -> Block:
         distances = Param(shape=(2 * reach - 1, equal_heads(v)))
@@ -56,7 +56,7 @@ def neck(v: Config) -> Block:
 def pix2struct_vision(v: Config) -> Block:
     """Llama's layer with heads of any width, and tables for rows and columns of patches (Pix2StructVisionModel)."""
     places = Embedding(rows=v.seq_len, width=v.hidden_size, divided=False)
-    layer = pre_norm(rms(v), sized(v.hidden_size, v.num_attention_heads, v.head_dim), glu(v))
+    layer = pre_norm(rms(v), sized_attention(v.hidden_size, v.num_attention_heads, v.head_dim), glu(v))
     return block(
         "vision",
         patches=PatchEmbedding(width=v.hidden_size, channels=v.patch_embed_hidden_size, patch=(1, 1)),
@@ -126,7 +126,7 @@ def beit(v: Config) -> Block:
     distances = Param(shape=((2 * places[0] - 1) * (2 * places[1] - 1) + 3, heads))
     started = v.raw("layer_scale_init_value")
     v.require(started is None or isinstance(started, int | float), "layer_scale_init_value must be a number")
-    join = scaled if started is None or started > 0 else pre_norm
+    join = layer_scaled if started is None or started > 0 else pre_norm
     attn = mha(v).but(k_bias=False, inner=distances if v.use_relative_position_bias else None)
     layer = join(norm, attn, mlp(v, v.intermediate_size))
     token, rows = Param(shape=(1, 1, d)), places[0] * places[1] + 1
@@ -180,7 +180,7 @@ def swin(v: Config) -> Block:
 
 def swin_width(v: Config) -> int:
     """Channels of the last stage."""
-    return named("d", v.embed_dim * 2 ** (len(v.listed("depths") or []) - 1), origin="embed_dim x 2^(stages - 1)")
+    return symbolic("d", v.embed_dim * 2 ** (len(v.listed("depths") or []) - 1), origin="embed_dim x 2^(stages - 1)")
 
 
 def swin_layer(v: Config, width: int, heads: int, *, stored: bool) -> Block:
@@ -189,7 +189,7 @@ def swin_layer(v: Config, width: int, heads: int, *, stored: bool) -> Block:
     reach, places = 2 * v.window_size - 1, v.window_size * v.window_size
     index = Param(shape=(places, places), buffer=True) if stored else None
     inner = block(distances=Param(shape=(reach * reach, heads)), index=index)
-    norm, hidden = Norm(width=width, bias=True), named("d_ff", int(v.mlp_ratio * width), origin="mlp_ratio x width")
-    d_h = named("d_h", width // heads, origin="width / heads")
-    attn = sized(width, heads, d_h, bias=True, qkv_bias=v.qkv_bias, inner=inner)
+    norm, hidden = Norm(width=width, bias=True), symbolic("d_ff", int(v.mlp_ratio * width), origin="mlp_ratio x width")
+    d_h = symbolic("d_h", width // heads, origin="width / heads")
+    attn = sized_attention(width, heads, d_h, bias=True, qkv_bias=v.qkv_bias, inner=inner)
     return pre_norm(norm, attn, Mlp(width=width, hidden=hidden, gated=False, bias=True))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from paramcalc.components import Mlp
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import sized
-from paramcalc.families.builders.heads import labels, unknown_head
+from paramcalc.families.builders.attention import sized_attention
+from paramcalc.families.builders.heads import num_labels, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
@@ -43,7 +43,7 @@ def perceiver_layer(
     factor = c.self_attention_widening_factor if source is None else c.cross_attention_widening_factor
     kind, out = ("self", v) if source is None else ("cross", width)
     dims = dict(value_dim=v // heads, kv_width=source, out_width=out)
-    attn = sized(width, heads, qk // heads, bias=True, source=kind).but(**dims)
+    attn = sized_attention(width, heads, qk // heads, bias=True, source=kind).but(**dims)
     norm = Norm(width=width, bias=True)
     ffn = Mlp(width=width, hidden=(widening or factor) * width, gated=False, bias=True)
     source_norm = None if source is None else Norm(width=source, bias=True)
@@ -62,7 +62,7 @@ def perceiver_head(c: Config) -> dict[str, Component]:
         case "sequence_classification":
             queries = Param(shape=(1, d), category="embedding")
             decode = perceiver_layer(c, d, d, qk=d, v=d, heads=1, widening=1)
-            final = Linear(d_in=d, d_out=labels(c), bias=True, category="head")
+            final = Linear(d_in=d, d_out=num_labels(c), bias=True, category="head")
             return {"queries": queries, "decode": decode, "classifier": final}
         case "none":
             return {}

@@ -6,7 +6,7 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa
 from paramcalc.families.builders.decoder import decoder
 from paramcalc.families.builders.ffn import glu
-from paramcalc.families.builders.vision_language import joined
+from paramcalc.families.builders.vision_language import assemble_multimodal
 from paramcalc.families.registry import family
 from paramcalc.families.vision import siglip
 from paramcalc.tree.component import Component
@@ -19,7 +19,7 @@ def phi4_multimodal(c: Config) -> Component:
     """Phi-3 with images and speech embedded beside the tokens (Phi4MultimodalForCausalLM)."""
     vision, audio = c.section("vision_config"), c.section("audio_config")
     text = decoder(c, gqa(c, window=c.sliding_window), glu(c))
-    return joined(text, image=images(c, vision), speech=speech(c, audio))
+    return assemble_multimodal(text, image=images(c, vision), speech=speech(c, audio))
 
 
 def projections(c: Config, d_in: int) -> dict[str, Linear]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import CausalConv, GatedResidual
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import head_gate, normed
+from paramcalc.families.builders.attention import head_gate, qk_norm_per_head
 from paramcalc.families.builders.decoder import causal_lm
 from paramcalc.families.builders.ffn import moe
 from paramcalc.families.builders.layer_types import FULL, LINEAR, every
-from paramcalc.families.builders.mla import INDEXED, unweighted
+from paramcalc.families.builders.mla import INDEXED, unweighted_indexer
 from paramcalc.families.builders.recurrent import delta_net
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
@@ -44,10 +44,10 @@ def qwen4_attention(c: Config) -> Component:
     """Attention with a gate on every channel and an indexer whose queries and one key come from the layer's input."""
     d, bias, d_i = c.hidden_size, c.attention_bias, c.stated("indexer_head_dim")
     c.require(c.stated("indexer_kv_heads") == 1, "indexer_kv_heads must be 1")
-    indexer = unweighted(d, c.stated("indexer_n_heads"), d_i, keep=c.stated("indexer_budget"))
+    indexer = unweighted_indexer(d, c.stated("indexer_n_heads"), d_i, keep=c.stated("indexer_budget"))
     indexer = indexer.but(pool=c.stated("indexer_compress_ratio"), seen_alone=True)
     gate = head_gate(d, c.num_attention_heads, c.head_dim, bias=bias)
-    return normed(c, bias=bias, inner=gate, indexer=indexer)
+    return qk_norm_per_head(c, bias=bias, inner=gate, indexer=indexer)
 
 
 def ngrams(c: Config, count: int) -> list[Block]:
@@ -65,7 +65,7 @@ def ngrams(c: Config, count: int) -> list[Block]:
 def ngram_layer(c: Config, rows: int, *, width: int, heads: int) -> Block:
     """The tables of all heads as one, and what gives a looked up vector to every residual stream."""
     d, wide = c.hidden_size, c.hc_count * c.hidden_size
-    rows = named("V_n", rows, origin="primes from ngram_vocab_size_base, summed and rounded up")
+    rows = symbolic("V_n", rows, origin="primes from ngram_vocab_size_base, summed and rounded up")
     return block(
         table=Embedding(rows=rows, width=width // heads),
         hashes=Param(shape=(c.ngram_size + 2 * heads,), buffer=True),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from paramcalc.components import HashedAttention
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import sized
-from paramcalc.families.builders.decoder import layer_norm, positions, pre_norm
+from paramcalc.families.builders.attention import sized_attention
+from paramcalc.families.builders.decoder import layer_norm, learned_positions, pre_norm
 from paramcalc.families.builders.ffn import mlp
-from paramcalc.families.builders.heads import labels, unknown_head
+from paramcalc.families.builders.heads import num_labels, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block, stack
@@ -21,11 +21,11 @@ def reformer(c: Config) -> Block:
     d, words = c.hidden_size, reformer_words(c)
     h, d_h = c.num_attention_heads, c.attention_head_size
     hashed = HashedAttention(width=d, heads=h, head_dim=d_h, hashes=c.num_hashes)
-    kinds: dict[str, Component] = {"local": sized(d, h, d_h, keeps_inputs=True), "lsh": hashed}
+    kinds: dict[str, Component] = {"local": sized_attention(d, h, d_h, keeps_inputs=True), "lsh": hashed}
     layers = [pre_norm(layer_norm(c), kinds[word], mlp(c, c.feed_forward_size)) for word in words]
     return block(
         embed_tokens=Embedding(rows=c.vocab_size, width=d),
-        positions=axial_positions(c) if c.axial_pos_embds else positions(c),
+        positions=axial_positions(c) if c.axial_pos_embds else learned_positions(c),
         layers=stack("decoder", layers, causal=c.is_decoder),
         norm=Norm(width=2 * d, bias=True),  # over both streams of the reversible layers
         **reformer_head(c),
@@ -65,9 +65,9 @@ def reformer_head(c: Config) -> dict[str, Component]:
             return {"lm_head": decoder, "spare_bias": Param(shape=(c.vocab_size,), category="head")}
         case "sequence_classification":
             dense = Linear(d_in=2 * d, d_out=d, bias=True, category="head")
-            return {"transform": dense, "classifier": Linear(d_in=d, d_out=labels(c), bias=True, category="head")}
+            return {"transform": dense, "classifier": Linear(d_in=d, d_out=num_labels(c), bias=True, category="head")}
         case "question_answering":
-            return {"qa_outputs": Linear(d_in=2 * d, d_out=labels(c), bias=True, category="head")}
+            return {"qa_outputs": Linear(d_in=2 * d, d_out=num_labels(c), bias=True, category="head")}
         case "none":
             return {}
     raise unknown_head(c)

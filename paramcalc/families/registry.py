@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from paramcalc.base.errors import UnknownFamilyError, nearest
-from paramcalc.config.schema import Reading
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
-from paramcalc.families.schemas import entries, reading
+from paramcalc.families.schemas import config_schema, schema_entries
 from paramcalc.tree.component import Component
 
 Recipe = Callable[[Config], Component]
 R = TypeVar("R", bound=Recipe)
-EVERYWHERE = {"vocab_size": None, "tie_word_embeddings": False}  # what every family's class has
+COMMON_FIELDS = {"vocab_size": None, "tie_word_embeddings": False}  # what every family's class has
 
 _registered: dict[str, Registered] = {}  # filled by @family when a module of recipes is imported
 
@@ -28,7 +28,7 @@ class Family(NamedTuple):
     name: str
     main_class: str  # the class meant when `architectures` is absent
     recipe: Recipe
-    reading: Reading
+    reading: ConfigSchema
 
     @property
     def class_prefix(self) -> str:
@@ -41,7 +41,7 @@ class Family(NamedTuple):
 
         The family's own name is one of them: EXAONE's files name ExaoneForCausalLM, transformers LlamaForCausalLM.
         """
-        prefix, own = plain(self.class_prefix), plain(self.name)
+        prefix, own = normalised(self.class_prefix), normalised(self.name)
         return {prefix, f"{prefix}text", prefix.removesuffix("text"), own}
 
     @property
@@ -50,7 +50,7 @@ class Family(NamedTuple):
         return (self.recipe.__doc__ or "").strip().splitlines()[0]
 
 
-def plain(name: str) -> str:
+def normalised(name: str) -> str:
     """A name in lower case, without what joins its words: Ernie4_5_VL_Moe and Ernie4_5_VLMoe are one."""
     return name.lower().replace("-", "").replace("_", "")
 
@@ -79,7 +79,7 @@ def family(*names: str, **facts: Any) -> Callable[[R], R]:
 
 
 # Heads: the class named in `architectures` ends in one of these.
-HEADS = {
+HEAD_ENDINGS = {
     "ForCausalLM": "lm",
     "WithLMHeadModel": "lm",
     "ModelWithLMHead": "lm",
@@ -114,7 +114,7 @@ HEADS = {
     "Model": "none",
 }
 # Classes whose ending does not say what they are.
-IRREGULAR = {
+IRREGULAR_CLASSES = {
     "BailingMoeV2ForCausalLM": ("BailingMoe", "lm"),
     **dict.fromkeys(("DPRContextEncoder", "DPRQuestionEncoder"), ("DPR", "none")),
     "DPRReader": ("DPR", "question_answering"),
@@ -130,9 +130,9 @@ IRREGULAR = {
 
 def split_class(architecture: str) -> tuple[str, str | None]:
     """`LlamaForCausalLM` as ("Llama", "lm"); the head is None when the ending is unknown."""
-    if architecture in IRREGULAR:
-        return IRREGULAR[architecture]
-    for suffix, head in HEADS.items():
+    if architecture in IRREGULAR_CLASSES:
+        return IRREGULAR_CLASSES[architecture]
+    for suffix, head in HEAD_ENDINGS.items():
         if architecture.endswith(suffix):
             return architecture.removesuffix(suffix), head
     return architecture, None
@@ -159,7 +159,7 @@ def index() -> dict[str, Entry]:
     return {name: Entry(**entry) for name, entry in entries.items()}
 
 
-def get(name: str) -> Family:
+def get_family(name: str) -> Family:
     """The family of that name. Raises UnknownFamilyError with the nearest names."""
     if name not in _registered and name not in index():
         name = {known.lower(): known for known in index()}.get(str(name).lower(), name)
@@ -176,9 +176,9 @@ def get(name: str) -> Family:
 @cache
 def _family(name: str) -> Family:
     recipe, facts = _registered[name]
-    entry = entries(recipe.__module__)[name]
-    read = reading(entry)
-    read = read._replace(defaults={**EVERYWHERE, **read.defaults}, fixed={**read.fixed, **facts})
+    entry = schema_entries(recipe.__module__)[name]
+    read = config_schema(entry)
+    read = read._replace(defaults={**COMMON_FIELDS, **read.defaults}, fixed={**read.fixed, **facts})
     return Family(name, entry["class"], recipe, read)
 
 
@@ -193,7 +193,7 @@ def _classes() -> dict[str, list[str]]:
     return dict(json.loads(Path(__file__).with_name("classes.json").read_text(encoding="utf-8")))
 
 
-def exists(name: str, architecture: str) -> bool:
+def class_exists(name: str, architecture: str) -> bool:
     """Whether the reference has such a class for a family (in any case: checkpoints write MPT, transformers Mpt).
 
     Families that live on the Hub alone have classes of their own, which nobody lists.
@@ -201,7 +201,7 @@ def exists(name: str, architecture: str) -> bool:
     known = _classes().get(name)
     return (
         known is None
-        or architecture in IRREGULAR
+        or architecture in IRREGULAR_CLASSES
         or architecture.lower() in {known_class.lower() for known_class in known}
     )
 
@@ -212,13 +212,13 @@ def _refused() -> dict[str, str]:
     return dict(json.loads(Path(__file__).with_name("refused.json").read_text(encoding="utf-8")))
 
 
-def find(model_type: str | None, architecture: str | None, origin: str) -> Family:
+def find_family(model_type: str | None, architecture: str | None, origin: str) -> Family:
     """The family of a `model_type`, or of the class in `architectures` where the type is not known.
 
     Raises UnknownFamilyError, with the nearest names as a hint.
     """
     if model_type in index():
-        return get(model_type)
+        return get_family(model_type)
     if architecture:
         prefix, head = split_class(architecture)
         # Several types may share a class; the one that bears its name comes first.
@@ -228,7 +228,7 @@ def find(model_type: str | None, architecture: str | None, origin: str) -> Famil
         )
         for name, entry in ranked:
             if head and split_class(entry.main_class)[0] == prefix:
-                return get(name)
+                return get_family(name)
     if model_type is None:
         raise UnknownFamilyError(
             f"no model_type in {origin}",

@@ -7,8 +7,8 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import head_gate
 from paramcalc.families.builders.decoder import causal_lm, rms
 from paramcalc.families.builders.ffn import glu, moe
-from paramcalc.families.builders.layer_types import DENSE, SLIDING, SPARSE, first_dense, mlp_words
-from paramcalc.families.builders.mla import CSA, HCA, experts, latent_attention, lightning
+from paramcalc.families.builders.layer_types import DENSE, SLIDING, SPARSE, first_dense, mlp_types
+from paramcalc.families.builders.mla import CSA, HCA, latent_attention, lightning_indexer, mla_moe
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
@@ -35,15 +35,15 @@ def hy_v4(c: Config) -> Block:
     """DeepSeek-V3.2 with gates and sinks, indexers in some layers, and residual streams (HYV4ForCausalLM)."""
     gate = head_gate(c.hidden_size, c.num_attention_heads, c.v_head_dim)
     attn = latent_attention(c).but(sinks=True, inner=gate)
-    index = {"full": lightning(c, c.q_lora_rank), "shared": None}
+    index = {"full": lightning_indexer(c, c.q_lora_rank), "shared": None}
     default = ["shared" if i and (i - 1) % 4 else "full" for i in range(c.num_hidden_layers)]
-    ffn, mix = {DENSE: glu(c), SPARSE: experts(c)}, streams(c, 2 * c.hc_mult, 2)
+    ffn, mix = {DENSE: glu(c), SPARSE: mla_moe(c)}, streams(c, 2 * c.hc_mult, 2)
     layers = {
         (word, kind): streamed(c, attn.but(indexer=index[word], picks=c.index_topk), ffn[kind], mix)
         for word in index
         for kind in ffn
     }
-    words = zip(c.words("indexer_types", index) or default, mlp_words(c, first_dense(c, 1)), strict=True)
+    words = zip(c.words("indexer_types", index) or default, mlp_types(c, first_dense(c, 1)), strict=True)
     return causal_lm(c, [layers[pair] for pair in words], norm=merged(c))
 
 
@@ -86,7 +86,7 @@ def v4_attention(c: Config) -> dict[str, Component]:
         window=c.sliding_window,
     )
     small = Compressor(width=c.hidden_size, head_dim=c.index_head_dim, rate=csa, overlap=2)
-    indexer = lightning(c, c.q_lora_rank).but(k_norm=None, compressor=small)
+    indexer = lightning_indexer(c, c.q_lora_rank).but(k_norm=None, compressor=small)
     heavy = Compressor(width=c.hidden_size, head_dim=d_h, rate=hca)
     light = Compressor(width=c.hidden_size, head_dim=d_h, rate=csa, overlap=2)
     return {

@@ -9,7 +9,7 @@ from paramcalc.families.builders.decoder import pre_norm, rms, unpublished
 from paramcalc.families.builders.encoder import embeddings, encoder, encoder_layer, projected
 from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.heads import encoder_heads, lm_head, masked_lm_head, roberta_heads, unknown_head
-from paramcalc.families.builders.layer_types import FULL, SLIDING, every, kinds
+from paramcalc.families.builders.layer_types import FULL, SLIDING, attention_types, every
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
@@ -82,7 +82,7 @@ def ultrabert(c: Config) -> Block:
         if windows is None
         else [SLIDING if window else FULL for window in windows]
     )
-    return llama_encoder(c, kinds(c, default), heads)
+    return llama_encoder(c, attention_types(c, default), heads)
 
 
 def llama_encoder(c: Config, words: list[str], heads: dict[str, Component]) -> Block:
@@ -102,7 +102,7 @@ def modernbert(c: Config) -> Block:
     """
     d, period = c.hidden_size, c.global_attn_every_n_layers
     norm, ffn = Norm(width=d, bias=c.norm_bias), glu(c, bias=c.mlp_bias)
-    words = kinds(c, [SLIDING if i % period else FULL for i in range(c.num_hidden_layers)])
+    words = attention_types(c, [SLIDING if i % period else FULL for i in range(c.num_hidden_layers)])
     mixers = sliding(mha(c, bias=c.attention_bias), c.local_attention)
     layers = [
         block(attn_norm=norm if i else None, attn=mixers[word], ffn_norm=norm, ffn=ffn) for i, word in enumerate(words)
@@ -119,7 +119,7 @@ def neomme(c: Config) -> Block:
     """Encoder of words and image patches: low-rank embeddings, gated attention, bare norms (NeoMMEForMaskedLM)."""
     d, rank, depth = c.hidden_size, c.embedding_rank, c.num_hidden_layers
     patch = 3 * c.patch_size * c.patch_size
-    words = kinds(c, [FULL if (i + 1) % 6 == 0 or i == depth - 1 else SLIDING for i in range(depth)])
+    words = attention_types(c, [FULL if (i + 1) % 6 == 0 or i == depth - 1 else SLIDING for i in range(depth)])
     c.require(FULL in words, "layer_types has no full_attention")
     before: dict[str, Component] = {
         "embed_tokens": Embedding(rows=c.vocab_size, width=rank),

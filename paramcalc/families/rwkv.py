@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Mlp, Mlstm, RwkvChannelMix, RwkvTimeMix
 from paramcalc.config.view import Config
 from paramcalc.families.builders.decoder import causal_lm, layer_norm, pre_norm
@@ -27,14 +27,14 @@ def xlstm(c: Config) -> Block:
     """Matrix memories with exponential gates, and gated FFNs (xLSTMForCausalLM)."""
     d, depth, bias = c.hidden_size, c.num_blocks or c.num_hidden_layers, c.use_bias
     multiple, wanted = c.ffn_round_up_to_multiple_of, d * c.ffn_proj_factor
-    hidden = named(
+    hidden = symbolic(
         "d_ff", int((wanted + multiple - 1) // multiple * multiple), origin="d x ffn_proj_factor, rounded up"
     )
     mixer = Mlstm(
         width=d,
         heads=c.num_heads,
-        qk_width=named("d_qk", int(d * c.qk_dim_factor), origin="d x qk_dim_factor"),
-        value_width=named("d_v", int(d * c.v_dim_factor), origin="d x v_dim_factor"),
+        qk_width=symbolic("d_qk", int(d * c.qk_dim_factor), origin="d x qk_dim_factor"),
+        value_width=symbolic("d_v", int(d * c.v_dim_factor), origin="d x v_dim_factor"),
         bias=bias,
     )
     norm = Norm(width=d, bias=bias)

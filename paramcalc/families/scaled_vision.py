@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Conv2d
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import mha
-from paramcalc.families.builders.decoder import layer_norm, scaled
+from paramcalc.families.builders.decoder import layer_norm, layer_scaled
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.towers import tower
-from paramcalc.families.builders.vision_language import sees
+from paramcalc.families.builders.vision_language import vision_language_model
 from paramcalc.families.registry import family
 from paramcalc.families.vision import patch_count, patches, square, two_layers
 from paramcalc.tree.component import Component
@@ -19,8 +19,8 @@ from paramcalc.tree.leaves import Embedding, Linear, Param
 
 def scaled_layers(v: Config, hidden: int | None = None) -> Stack:
     """ViT's layers with a scale behind attention and behind the FFN, which is mlp_ratio times as wide unless stated."""
-    hidden = hidden or named("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
-    return stack("vision", Run(v.num_hidden_layers, scaled(layer_norm(v), mha(v), mlp(v, hidden))))
+    hidden = hidden or symbolic("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
+    return stack("vision", Run(v.num_hidden_layers, layer_scaled(layer_norm(v), mha(v), mlp(v, hidden))))
 
 
 @tower("step3p5_vision")
@@ -45,7 +45,7 @@ def step3p7(c: Config) -> Component:
     def projector(v: Config, d: int) -> Linear:
         return Linear(d_in=4 * v.hidden_size, d_out=d, bias=c.projector_bias, category="projector")
 
-    return sees(c, projector)
+    return vision_language_model(c, projector)
 
 
 @tower("inkling2_vision")
@@ -71,4 +71,4 @@ def inkling2(c: Config) -> Component:
         d_in, hidden = v.hidden_size * square(v), v.projection_hidden_dim
         return block("projector", **two_layers(d_in, hidden, v.text_hidden_size, bias=v.projector_bias))
 
-    return sees(c, projector)
+    return vision_language_model(c, projector)

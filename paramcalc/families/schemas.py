@@ -11,26 +11,26 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from paramcalc.config.schema import Reading
+from paramcalc.config.schema import ConfigSchema
 
 
 @cache
-def entries(module: str) -> dict[str, dict[str, Any]]:
+def schema_entries(module: str) -> dict[str, dict[str, Any]]:
     """What is stated for the recipes of one module: one count opens the file of one module."""
     path = Path(__file__).parent / "schemas" / f"{module.rpartition('.')[2]}.json"
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
-def reading(entry: Mapping[str, Any]) -> Reading:
+def config_schema(entry: Mapping[str, Any]) -> ConfigSchema:
     """The entry, as the view of a config takes it."""
-    return Reading(
+    return ConfigSchema(
         defaults=entry.get("defaults", {}),
         names=entry.get("names", {}),
         fixed=entry.get("fixed", {}),
         nullable=frozenset(entry.get("nullable", ())),
         unused=frozenset(entry.get("unused", ())),
         ignored=frozenset(entry.get("ignored", ())),
-        sections={name: reading(section) for name, section in entry.get("sections", {}).items()},
+        sections={name: config_schema(section) for name, section in entry.get("sections", {}).items()},
         kind=entry.get("kind", ""),
         spellings=entry.get("spellings", {}),
         free=entry.get("free", False),

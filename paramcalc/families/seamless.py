@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import conformer_layer, tower_norm
-from paramcalc.families.builders.attention import sized
+from paramcalc.families.builders.attention import sized_attention
 from paramcalc.families.builders.decoder import batch_norm
-from paramcalc.families.builders.encoder_decoder import Form, attention, layer, side
+from paramcalc.families.builders.encoder_decoder import BartLayout, bart_attention, bart_layer, bart_stack
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import lm_head, unknown_head
-from paramcalc.families.builders.vision_language import joined
+from paramcalc.families.builders.vision_language import assemble_multimodal
 from paramcalc.families.registry import family
 from paramcalc.families.sound_codecs import hifi_gan, wave
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Param
 
-FORM = Form(spare_rows=None, embed_norm=False, pre_norm=True)
+FORM = BartLayout(spare_rows=None, embed_norm=False, pre_norm=True)
 WITHIN = FORM._replace(norms=None)  # a tower, which is counted as a whole
 HEARS, SPEAKS = ("speech_to_text", "speech_to_speech"), ("text_to_speech", "speech_to_speech")
 
@@ -34,11 +34,11 @@ def seamless(c: Config) -> Component:
     hears, speaks = (c.head in ("none", *classes) for classes in (HEARS, SPEAKS))
     language = block(
         shared=Embedding(rows=c.vocab_size, width=c.hidden_size),
-        encoder=None if c.head in HEARS else side(c, "encoder", FORM),
-        decoder=side(c, "decoder", FORM),
+        encoder=None if c.head in HEARS else bart_stack(c, "encoder", FORM),
+        decoder=bart_stack(c, "decoder", FORM),
         lm_head=lm_head(c, c.hidden_size, owner="shared"),
     )
-    return joined(
+    return assemble_multimodal(
         language,
         speech_encoder=speech_encoder(c) if hears else None,
         units=units(c) if speaks else None,
@@ -54,8 +54,8 @@ def speech_encoder(c: Config) -> Block:
     d, heads, norm = c.hidden_size, c.speech_encoder_attention_heads, tower_norm(c.hidden_size)
     c.require(d % heads == 0, f"hidden_size ({d}) is not divisible by speech_encoder_attention_heads ({heads})")
     c.require(c.conv_depthwise_kernel_size % 2 == 1, "conv_depthwise_kernel_size is even")
-    d_h = named("d_h", d // heads, origin="d / speech_encoder_attention_heads")
-    attn, ffn = sized(d, heads, d_h, bias=True), mlp(c, c.speech_encoder_intermediate_size)
+    d_h = symbolic("d_h", d // heads, origin="d / speech_encoder_attention_heads")
+    attn, ffn = sized_attention(d, heads, d_h, bias=True), mlp(c, c.speech_encoder_intermediate_size)
     places, once = positions(c, heads, d_h)
     middle = norm if c.second else batch_norm(d)
     one = conformer_layer(
@@ -98,11 +98,11 @@ def units(c: Config) -> Block:
     that one writes all units at once (SeamlessM4TTextToUnitForConditionalGeneration)."""
     d, rows, norm = c.hidden_size, c.t2u_vocab_size, tower_norm(c.hidden_size)
     before: dict[str, Component] = {}
-    decodes = layer(c, "t2u_decoder", WITHIN)
+    decodes = bart_layer(c, "t2u_decoder", WITHIN)
     if c.second:
         conv = wave(d, d, 7)
         decodes = block(
-            attn_norm=norm, attn=attention(c, "t2u_decoder", WITHIN), conv_1=conv, conv_2=conv, conv_norm=norm
+            attn_norm=norm, attn=bart_attention(c, "t2u_decoder", WITHIN), conv_1=conv, conv_2=conv, conv_norm=norm
         )
         width, hidden = c.t2u_variance_predictor_embed_dim, c.t2u_variance_predictor_hidden_dim
         before = {
@@ -113,7 +113,7 @@ def units(c: Config) -> Block:
         }
     return block(
         "other",
-        encoder=stack("unit encoder", Run(c.t2u_encoder_layers, layer(c, "t2u_encoder", WITHIN))),
+        encoder=stack("unit encoder", Run(c.t2u_encoder_layers, bart_layer(c, "t2u_encoder", WITHIN))),
         encoder_norm=norm,
         embed_tokens=Embedding(rows=rows, width=d),
         **before,

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Conv2d
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config.schema import Reading
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, normed, sized
-from paramcalc.families.builders.decoder import ignored, layer_norm, pre_norm, rms
+from paramcalc.families.builders.attention import gqa, qk_norm_per_head, sized_attention
+from paramcalc.families.builders.decoder import ignored_fields, layer_norm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, mlp
-from paramcalc.families.builders.layer_types import FULL, mixers
+from paramcalc.families.builders.layer_types import FULL, mixer_types
 from paramcalc.families.builders.towers import tower, tower_in
 from paramcalc.families.builders.vision_language import (
-    composes,
-    joined,
+    assemble_multimodal,
     own_language_model,
     section_alone,
-    sees,
     text_alone,
+    vision_language_model,
+    wrap_any_language_model,
 )
 from paramcalc.families.registry import family
 from paramcalc.families.vision import cubes, pair, patches, plain, square, two_layers
@@ -34,7 +34,7 @@ def molmo2_vision(v: Config) -> Block:
     """A ViT with heads of any width and no norm at its end (Molmo2VisionModel)."""
     height, width = pair(v, "image_size") if v.raw("image_size") is not None else (378, 378)
     made = (height // v.patch_size) * (width // v.patch_size)
-    rows = v.num_position_embeddings or named("patches", made, origin="image_size / patch_size")
+    rows = v.num_position_embeddings or symbolic("patches", made, origin="image_size / patch_size")
     layer = pre_norm(layer_norm(v), gqa(v, bias=v.attention_bias), mlp(v, v.intermediate_size))
     return block(
         "vision",
@@ -53,8 +53,8 @@ def molmo2(c: Config) -> Component:
         c.raw("vision_config")
         return section_alone(c, "vit_config")
     if c.raw("vision_config") is None and c.raw("vit_config") is not None:  # older files keep layers that are not built
-        depth = c.section("vit_config", Reading({"num_hidden_layers": 25})).num_hidden_layers
-        last = named("depth", max(tap % depth for tap in taps) + 1, origin="last layer in vit_layers")
+        depth = c.section("vit_config", ConfigSchema({"num_hidden_layers": 25})).num_hidden_layers
+        last = symbolic("depth", max(tap % depth for tap in taps) + 1, origin="last layer in vit_layers")
         seen, _ = tower_in(c, "vit_config", num_hidden_layers=last)
     else:
         seen, _ = tower_in(c, "vision_config")
@@ -64,12 +64,12 @@ def molmo2(c: Config) -> Component:
     up = Linear(d_in=d, d_out=a.intermediate_size, bias=a.mlp_bias)
     projector = block(
         "projector",
-        pooling=sized(d * len(taps), a.num_attention_heads, a.head_dim, **options),
+        pooling=sized_attention(d * len(taps), a.num_attention_heads, a.head_dim, **options),
         gate=up,
         up=up,
         down=Linear(d_in=a.intermediate_size, d_out=out),
     )
-    return joined(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=seen, projector=projector)
 
 
 # -- Hunyuan -----------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def molmo2(c: Config) -> Component:
 @tower("hunyuan_vl_vision", "hy_v4_vl_vision")
 def hunyuan_vision(v: Config) -> Block:
     """A ViT with positions for the largest image (HunYuanVLVisionTransformer)."""
-    side = named("side", v.max_image_size // v.patch_size, origin="max_image_size / patch_size")
+    side = symbolic("side", v.max_image_size // v.patch_size, origin="max_image_size / patch_size")
     return block(
         "vision",
         patches=patches(v),
@@ -91,7 +91,7 @@ def hunyuan_vision(v: Config) -> Block:
 def hunyuan_vl(c: Config) -> Component:
     """A ViT, convolutions over neighbouring patches, Hunyuan's dense decoder; older files are flat (HunYuanVL...)."""
     if c.raw("text_config") is None:
-        ignored(c, tie_word_embeddings=True)
+        ignored_fields(c, tie_word_embeddings=True)
 
     def projector(v: Config, d: int) -> Block:
         dv, mark = v.hidden_size, Param(shape=(d,))
@@ -108,7 +108,7 @@ def hunyuan_vl(c: Config) -> Component:
             out_norm=Norm(width=d),
         )
 
-    return sees(c, projector, flat=True)
+    return vision_language_model(c, projector, flat=True)
 
 
 @family("hy_v4_vl", ties="above")
@@ -125,7 +125,7 @@ def hy_v4_vl(c: Config) -> Component:
             newline=Param(shape=(out,)),
         )
 
-    return sees(c, projector)
+    return vision_language_model(c, projector)
 
 
 # -- ERNIE 4.5 ---------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def ernie4_5_vl_moe(c: Config) -> Component:
             norm=Norm(width=d),
         )
 
-    return sees(c, projector)
+    return vision_language_model(c, projector)
 
 
 # -- LFM 3 -------------------------------------------------------------------------------------------------------
@@ -169,10 +169,10 @@ def lfm3_vl_vision(v: Config) -> Block:
         conv=Conv2d(channels=d, kernel=kernel, bias=False),
         out_proj=Linear(d_in=d, d_out=d),
     )
-    parts = {FULL: normed(v), "conv": conv}
+    parts = {FULL: qk_norm_per_head(v), "conv": conv}
     default = ["conv" if i < 2 or i % 2 else FULL for i in range(v.num_hidden_layers)]
     layers = {word: pre_norm(rms(v), part, glu(v)) for word, part in parts.items()}
-    words = mixers(v, default, tuple(layers))
+    words = mixer_types(v, default, tuple(layers))
     return block(
         "vision",
         patches=cubes(v, bias=False),
@@ -189,7 +189,7 @@ def lfm3_vl(c: Config) -> Component:
         layers = two_layers(v.hidden_size * square(v), c.projector_hidden_size, d, bias=c.projector_bias)
         return block("projector", norm=layer_norm(v), **layers)
 
-    return composes(c, projector, any_tower=False)
+    return wrap_any_language_model(c, projector, any_tower=False)
 
 
 # -- MiniMax M3 and Cosmos 3 -------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def minimax_m3_vl(c: Config) -> Component:
         one, merged = two_layers(v.hidden_size, hidden, d), two_layers(d * square(v), hidden, d)
         return block("projector", **one, merger=block(**merged))
 
-    return sees(c, projector)
+    return vision_language_model(c, projector)
 
 
 @family("cosmos3_edge", ties="above")
@@ -222,4 +222,4 @@ def cosmos3_edge(c: Config) -> Component:
         layers = two_layers(v.hidden_size * square(v), c.projector_hidden_size, d)
         return block("projector", norm=layer_norm(v), **layers)
 
-    return sees(c, projector)
+    return vision_language_model(c, projector)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from math import ceil, prod
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
 from paramcalc.families.builders.attention import equal_heads, gqa
-from paramcalc.families.builders.decoder import scaled
+from paramcalc.families.builders.decoder import layer_scaled
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.towers import tower
-from paramcalc.tree.component import Component, present
+from paramcalc.tree.component import Component, without_none
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Conv1d, Param
 
@@ -29,7 +29,7 @@ def conv(v: Config, d_in: int, d_out: int, kernel: int, *, back: bool = False) -
 
 def residual(v: Config, d: int) -> Block:
     """Two convolutions through a narrower width, and perhaps one past them."""
-    narrow = named("width", d // v.compress, origin="width / compress")
+    narrow = symbolic("width", d // v.compress, origin="width / compress")
     return block(
         conv_1=conv(v, d, narrow, v.residual_kernel_size),
         conv_2=conv(v, narrow, d, 1),
@@ -86,7 +86,7 @@ def books(v: Config, hop: int) -> Block:
     rows, width = v.codebook_size, v.codebook_dim or v.hidden_size
     v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is no power of two")
     bits = int(rows).bit_length() - 1
-    count = named("books", int(1000 * rates[-1] // (ceil(v.sampling_rate / hop) * bits)), origin="widest bandwidth")
+    count = symbolic("books", int(1000 * rates[-1] // (ceil(v.sampling_rate / hop) * bits)), origin="widest bandwidth")
     return averaged_books(count, rows, width)
 
 
@@ -120,13 +120,13 @@ def mimi(v: Config) -> Block:
     v.require(any(halves), "encoder_config and decoder_config are null", "one of the two must be there")
     equal_heads(v)
     down, up = seanet(v, ratios)
-    layer = scaled(tower_norm(d), gqa(v, bias=v.attention_bias), mlp(v, v.intermediate_size, bias=False))
+    layer = layer_scaled(tower_norm(d), gqa(v, bias=v.attention_bias), mlp(v, v.intermediate_size, bias=False))
     layers, stride, groups = Run(v.num_hidden_layers, layer), strides(v, prod(ratios)), v.upsample_groups
     v.require(not stride or d % groups == 0, f"hidden_size ({d}) is not divisible by upsample_groups ({groups})")
     fewer = more = None
     if stride:
         fewer = Conv1d(channels=d, kernel=2 * stride, per_group=d, bias=False, per="tower")
-        more = fewer.but(per_group=named("d_g", d // groups, origin="d / upsample_groups"))
+        more = fewer.but(per_group=symbolic("d_g", d // groups, origin="d / upsample_groups"))
     return block(
         "other",
         encoder=block(convolutions=down, layers=stack("audio", layers), downsample=fewer) if halves[0] else None,
@@ -146,7 +146,7 @@ def strides(v: Config, hop: int) -> int:
     frames = ceil(v.sampling_rate / hop)
     rate = v.frame_rate or v.sampling_rate / (2 * hop)
     v.require(frames >= rate, f"frame_rate is above the {frames} of the convolutions")
-    return 0 if frames == rate else named("stride", int(frames / rate), origin="frames / frame_rate")
+    return 0 if frames == rate else symbolic("stride", int(frames / rate), origin="frames / frame_rate")
 
 
 def split_books(v: Config) -> Block:
@@ -196,11 +196,11 @@ def hifi_gan(v: Config, d_in: int, *, snakes: bool = False) -> dict[str, Compone
     parts: dict[str, Component | None] = {"conv_in": wave(d_in, first, 7)}
     before = first
     for i, kernel in enumerate(kernels[:depth]):
-        width = named(f"c_{i + 1}", first // 2 ** (i + 1), origin=f"upsample_initial_channel / 2^{i + 1}")
+        width = symbolic(f"c_{i + 1}", first // 2 ** (i + 1), origin=f"upsample_initial_channel / 2^{i + 1}")
         parts[f"up_{i}"] = wave(before, width, kernel)
         for j, (size, dilated) in enumerate(zip(blocks, dilations, strict=False)):
             one = block(snake=snake(width) if snakes else None, conv=wave(width, width, size))
             parts |= {f"residual_{i}_{j}_{k}": one for k in range(6 if snakes else 2 * len(dilated))}
         before = width
     parts |= {"snake": snake(before) if snakes else None, "conv_out": wave(before, 1, 7, bias=not snakes)}
-    return present(parts)
+    return without_none(parts)

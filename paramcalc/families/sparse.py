@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, mha, normed, normed_at_once
-from paramcalc.families.builders.decoder import decoder, ignored, layer_norm, norms_after, pre_norm, rms
+from paramcalc.families.builders.attention import gqa, mha, qk_norm_all_heads, qk_norm_per_head
+from paramcalc.families.builders.decoder import decoder, ignored_fields, layer_norm, norms_after, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, moe
-from paramcalc.families.builders.layer_types import DENSE, SPARSE, dense_then_sparse, first_dense, mlp_words
+from paramcalc.families.builders.layer_types import DENSE, SPARSE, dense_then_sparse, first_dense, mlp_types
 from paramcalc.families.builders.mtp import mtp_modules, unbuilt_mtp
 from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block
@@ -32,7 +32,7 @@ def aria_text(c: Config) -> Block:
 def ernie4_5_moe(c: Config) -> Block:
     """Llama with experts in every moe_layer_interval-th layer from one layer to another (Ernie4_5_MoeForCausalLM)."""
     bias = c.use_bias
-    ignored(c, moe_use_aux_free=True)
+    ignored_fields(c, moe_use_aux_free=True)
     unbuilt_mtp(c)
     shared: dict[str, Any] = dict(shared_count=c.moe_num_shared_experts, shared_bias=bias)
     corrected: dict[str, Any] = dict(correction=True, correction_counted=True)
@@ -53,14 +53,14 @@ def ernie_words(c: Config) -> list[str]:
 def flex_olmo(c: Config) -> Block:
     """OLMo 2's layer, norms after its parts, with experts in every one (FlexOlmoForCausalLM)."""
     experts = moe(c, c.intermediate_size, experts=c.num_local_experts)
-    return decoder(c, normed_at_once(c, bias=c.attention_bias), experts, layer=norms_after)
+    return decoder(c, qk_norm_all_heads(c, bias=c.attention_bias), experts, layer=norms_after)
 
 
 @family("glm4_moe", "glm4v_moe_text", "sarvam_moe", "solar_open")
 def glm4_moe(c: Config) -> Block:
     """Grouped-query attention, biases on q, k and v only; dense layers first, then experts (Glm4MoeForCausalLM)."""
     e, n = c.moe_intermediate_size, c.n_shared_experts
-    d_h = c.head_dim or named("d_h", c.hidden_size // c.num_attention_heads, origin="d / h, rounded down")
+    d_h = c.head_dim or symbolic("d_h", c.hidden_size // c.num_attention_heads, origin="d / h, rounded down")
     attn = gqa(c, qkv_bias=c.attention_bias, qk_norm=Norm(width=d_h) if c.use_qk_norm else None, d_h=d_h)
     experts = moe(c, e, experts=c.num_local_experts, shared=n * e, shared_count=n, correction=True)
     mtp = mtp_modules(c, pre_norm(rms(c), attn, experts))
@@ -83,13 +83,15 @@ def hunyuan_v1_moe(c: Config) -> Block:
     """Normed queries and keys; routed experts and a shared one in every layer (HunYuanMoEV1ForCausalLM)."""
     c.stated("head_dim")  # the class has no rule for it
     same, depth = [c.intermediate_size] * c.num_hidden_layers, c.num_hidden_layers
-    ignored(c, moe_intermediate_size=same, num_shared_expert=[1] * depth, use_mixed_mlp_moe=True, use_qk_norm=True)
-    ignored(c, use_cla=False, use_mla=False)
+    ignored_fields(
+        c, moe_intermediate_size=same, num_shared_expert=[1] * depth, use_mixed_mlp_moe=True, use_qk_norm=True
+    )
+    ignored_fields(c, use_cla=False, use_mla=False)
     width, listed = c.intermediate_size, c.raw("num_experts_per_tok")
     tops = c.per_layer("num_experts_per_tok") if isinstance(listed, list) else None
     tops = [c.whole("num_experts_per_tok", k) for k in tops] if tops else [c.num_experts_per_tok] * depth
     ffn = {k: moe(c, width, experts=c.num_local_experts, shared=width, top_k=k) for k in dict.fromkeys(tops)}
-    return decoder(c, normed(c, bias=c.attention_bias), ffn, ffn_words=tops)
+    return decoder(c, qk_norm_per_head(c, bias=c.attention_bias), ffn, ffn_words=tops)
 
 
 @family("hy_v3")
@@ -105,19 +107,19 @@ def hy_v3(c: Config) -> Block:
         shared_bias=bias,
         correction=True,
     )
-    ffn, words = {DENSE: glu(c, bias=bias), SPARSE: experts}, mlp_words(c, first_dense(c, 1))
+    ffn, words = {DENSE: glu(c, bias=bias), SPARSE: experts}, mlp_types(c, first_dense(c, 1))
     unbuilt_mtp(c)
-    ignored(c, first_k_dense_replace=words.count(DENSE))
-    return decoder(c, normed(c, bias=c.attention_bias), ffn, ffn_words=words)
+    ignored_fields(c, first_k_dense_replace=words.count(DENSE))
+    return decoder(c, qk_norm_per_head(c, bias=c.attention_bias), ffn, ffn_words=words)
 
 
 @family("minimax_m2")
 def minimax_m2(c: Config) -> Block:
     """QK norms over all heads at once, experts in every layer (MiniMaxM2ForCausalLM)."""
     experts = moe(c, c.intermediate_size, experts=c.num_experts, correction=True)
-    ignored(c, use_qk_norm=True, qk_norm_type="per_layer", use_routing_bias=True, shared_intermediate_size=0)
+    ignored_fields(c, use_qk_norm=True, qk_norm_type="per_layer", use_routing_bias=True, shared_intermediate_size=0)
     unbuilt_mtp(c, "num_mtp_modules")
-    return decoder(c, normed_at_once(c), experts)
+    return decoder(c, qk_norm_all_heads(c), experts)
 
 
 @family("phimoe")

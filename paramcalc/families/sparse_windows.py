@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, head_dim, head_gate, normed, sized, sliding
-from paramcalc.families.builders.decoder import decoder, ignored, norms_around, parallel
+from paramcalc.families.builders.attention import gqa, head_dim, head_gate, qk_norm_per_head, sized_attention, sliding
+from paramcalc.families.builders.decoder import decoder, ignored_fields, norms_around, parallel
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import (
     DENSE,
     FULL,
     SLIDING,
     SPARSE,
+    attention_types,
     every,
     first_dense,
     full_every,
-    kinds,
-    mlp_words,
+    mlp_types,
 )
-from paramcalc.families.builders.mla import unweighted
+from paramcalc.families.builders.mla import unweighted_indexer
 from paramcalc.families.builders.mtp import unbuilt_mtp
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
@@ -33,7 +33,7 @@ def afmoe(c: Config) -> Block:
     """Gated attention, four norms a layer, sliding and full layers; dense layers first (AfmoeForCausalLM)."""
     d, e = c.hidden_size, c.moe_intermediate_size
     gate = head_gate(d, c.num_attention_heads, head_dim(c))
-    attn = sliding(normed(c, bias=c.attention_bias, inner=gate), c.sliding_window)
+    attn = sliding(qk_norm_per_head(c, bias=c.attention_bias, inner=gate), c.sliding_window)
     n = c.num_shared_experts
     experts = moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, correction=True, correction_counted=True)
     words, ffn = full_every(c, c.global_attn_every_n_layers), {DENSE: glu(c), SPARSE: experts}
@@ -44,14 +44,14 @@ def afmoe(c: Config) -> Block:
 def dots1(c: Config) -> Block:
     """Qwen3's attention, dense layers first, then routed and shared experts (Dots1ForCausalLM)."""
     window, e = c.sliding_window, c.moe_intermediate_size
-    ignored(c, moe_layer_freq=1)
-    attn = sliding(normed(c, bias=c.attention_bias), window)
+    ignored_fields(c, moe_layer_freq=1)
+    attn = sliding(qk_norm_per_head(c, bias=c.attention_bias), window)
     ffn: dict[str, Component] = {DENSE: glu(c)}
     if c.first_k_dense_replace < c.num_hidden_layers:
         n, count = c.stated("n_shared_experts"), c.stated("num_local_experts")
         ffn[SPARSE] = moe(c, e, experts=count, shared=n * e, shared_count=n, correction=True)
     first = c.num_hidden_layers if window is None else c.max_window_layers
-    words = kinds(c, [FULL if i < first else SLIDING for i in range(c.num_hidden_layers)])
+    words = attention_types(c, [FULL if i < first else SLIDING for i in range(c.num_hidden_layers)])
     return decoder(c, attn, ffn, words, first_dense(c, c.first_k_dense_replace))
 
 
@@ -62,9 +62,9 @@ def exaone_moe(c: Config) -> Block:
     c.require(bool(c.raw("layer_types")) or window is not None, "sliding_window is null and layer_types is missing")
     words = full_every(c, c.sliding_window_pattern)
     ffn = {DENSE: glu(c), SPARSE: moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, correction=True)}
-    ffn_words = mlp_words(c, first_dense(c, c.first_k_dense_replace))
+    ffn_words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
     unbuilt_mtp(c)
-    return decoder(c, sliding(normed(c), window), ffn, words, ffn_words)
+    return decoder(c, sliding(qk_norm_per_head(c), window), ffn, words, ffn_words)
 
 
 @family("cohere2_moe")
@@ -77,7 +77,7 @@ def cohere2_moe(c: Config) -> Block:
     words += every(c.sliding_window_pattern, FULL, otherwise=SLIDING, layers=depth - first)
     experts = moe(c, c.intermediate_size, experts=c.num_experts, shared_count=c.num_shared_experts)
     ffn = {DENSE: glu(c, c.prefix_dense_intermediate_size), SPARSE: experts}
-    return decoder(c, attn, ffn, kinds(c, words), mlp_words(c, first_dense(c, first)), layer=parallel)
+    return decoder(c, attn, ffn, attention_types(c, words), mlp_types(c, first_dense(c, first)), layer=parallel)
 
 
 @family("laguna")
@@ -85,11 +85,11 @@ def laguna(c: Config) -> Block:
     """A gate per head or channel, heads of their own number in each layer, experts (LagunaForCausalLM)."""
     stated = [c.whole("num_attention_heads", n) for n in c.per_layer("num_attention_heads_per_layer") or ()]
     heads = stated or [c.num_attention_heads] * c.num_hidden_layers
-    pairs = list(zip(kinds(c, [FULL] * len(heads)), heads, strict=True))
+    pairs = list(zip(attention_types(c, [FULL] * len(heads)), heads, strict=True))
     attn = {pair: laguna_attention(c, pair[1], c.sliding_window if pair[0] == SLIDING else None) for pair in pairs}
     shared, e = c.shared_expert_intermediate_size, c.moe_intermediate_size
     experts = moe(c, e, experts=c.num_experts, shared=shared, correction=True, correction_counted=True)
-    return decoder(c, attn, {DENSE: glu(c), SPARSE: experts}, pairs, mlp_words(c, first_dense(c, 1)))
+    return decoder(c, attn, {DENSE: glu(c), SPARSE: experts}, pairs, mlp_types(c, first_dense(c, 1)))
 
 
 def laguna_attention(c: Config, heads: int, window: int | None) -> Attention:
@@ -100,7 +100,7 @@ def laguna_attention(c: Config, heads: int, window: int | None) -> Attention:
     c.require(h % kv == 0, f"a layer's {h} heads do not share num_key_value_heads ({kv}) in equal groups")
     gate = head_gate(c.hidden_size, h, None if gating in (None, True, "per-head") else d_h)
     options = dict(kv_heads=kv, bias=c.attention_bias, qk_norm=Norm(width=d_h), window=window, inner=gate)
-    return sized(c.hidden_size, h, d_h, **options)
+    return sized_attention(c.hidden_size, h, d_h, **options)
 
 
 @family("mimo_v2_flash")
@@ -111,10 +111,10 @@ def mimo_v2_flash(c: Config) -> Block:
     attn = {FULL: full, SLIDING: full.but(**slides)}
     default = [FULL if i == 0 or (i + 1) % 6 == 0 else SLIDING for i in range(c.num_hidden_layers)]
     experts = moe(c, c.moe_intermediate_size, experts=c.num_local_experts, correction=True)
-    ffn, ffn_words = {DENSE: glu(c), SPARSE: experts}, mlp_words(c, first_dense(c, 1))
-    words = kinds(c, default)
+    ffn, ffn_words = {DENSE: glu(c), SPARSE: experts}, mlp_types(c, first_dense(c, 1))
+    words = attention_types(c, default)
     unbuilt_mtp(c)
-    ignored(
+    ignored_fields(
         c,
         hybrid_layer_pattern=[int(word == SLIDING) for word in words],
         moe_layer_freq=[int(word == SPARSE) for word in ffn_words],
@@ -136,12 +136,12 @@ def minimax_m3_text(c: Config) -> Block:
     legacy = c.section("sparse_attention_config")
     heads, blocks = legacy.sparse_num_index_heads or c.index_n_heads, legacy.sparse_topk_blocks or c.index_topk_blocks
     keep = blocks * (legacy.sparse_block_size or c.index_block_size)
-    indexer = unweighted(c.hidden_size, heads, legacy.sparse_index_dim or c.index_head_dim, keep=keep)
-    attn = {FULL: normed(c), INDEXED: normed(c, indexer=indexer)}
+    indexer = unweighted_indexer(c.hidden_size, heads, legacy.sparse_index_dim or c.index_head_dim, keep=keep)
+    attn = {FULL: qk_norm_per_head(c), INDEXED: qk_norm_per_head(c, indexer=indexer)}
     experts = moe(c, c.intermediate_size, experts=c.num_experts, shared=c.shared_intermediate_size, correction=True)
     flags, moe_flags = legacy.raw("sparse_attention_freq"), c.per_layer("moe_layer_freq")
     words = c.words("layer_types", attn) or flagged(c, flags, INDEXED, FULL) or [FULL] * c.num_hidden_layers
-    ffn_words = mlp_words(c, flagged(c, moe_flags, SPARSE, DENSE) or [SPARSE] * c.num_hidden_layers)
+    ffn_words = mlp_types(c, flagged(c, moe_flags, SPARSE, DENSE) or [SPARSE] * c.num_hidden_layers)
     ffn = {DENSE: glu(c, c.dense_intermediate_size), SPARSE: experts}
     return decoder(c, attn, ffn, words, ffn_words)
 

@@ -8,14 +8,14 @@ from typing import Any
 from paramcalc.components import Attention, Mlp, Moe
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import head_dim, sized
+from paramcalc.families.builders.attention import head_dim, sized_attention
 from paramcalc.families.builders.decoder import rms
 from paramcalc.families.builders.heads import classifier, lm_head, unknown_head
-from paramcalc.families.builders.vision_language import sees
+from paramcalc.families.builders.vision_language import vision_language_model
 from paramcalc.families.registry import family
 from paramcalc.families.vision import pair
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Block, Pattern, Run, Stack, block, stack
+from paramcalc.tree.containers import Block, LayerPattern, Run, Stack, block, stack
 from paramcalc.tree.leaves import Embedding, Param
 
 
@@ -144,7 +144,7 @@ def pix2struct(c: Config) -> Component:
     """A ViT, and T5's decoder that looks at it (Pix2Struct, 2210.03347; Pix2StructForConditionalGeneration)."""
     if c.head != "seq2seq_lm":
         raise unknown_head(c)
-    return sees(c, lambda *_: None)
+    return vision_language_model(c, lambda *_: None)
 
 
 # -- parts -------------------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def buckets(c: Config) -> int:
 
 def first_and_rest(first: Component, rest: Component, depth: int, role: str) -> Stack:
     """Layers of which the first is different."""
-    return stack(role, Pattern((Run(1, first), Run(depth - 1, rest)), (0, 1)))
+    return stack(role, LayerPattern((Run(1, first), Run(depth - 1, rest)), (0, 1)))
 
 
 def layer(
@@ -227,4 +227,4 @@ def feed_forward(c: Config) -> Mlp:
 
 def attention(c: Config, **options: Any) -> Attention:
     """Multi-head attention with heads of d_kv channels, without biases."""
-    return sized(c.hidden_size, c.num_attention_heads, head_dim(c), **options)
+    return sized_attention(c.hidden_size, c.num_attention_heads, head_dim(c), **options)

@@ -6,8 +6,8 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa
 from paramcalc.families.builders.decoder import rms
 from paramcalc.families.builders.ffn import glu
-from paramcalc.families.builders.heads import labels, unknown_head
-from paramcalc.families.builders.layer_types import FULL, SLIDING, every, kinds
+from paramcalc.families.builders.heads import num_labels, unknown_head
+from paramcalc.families.builders.layer_types import FULL, SLIDING, attention_types, every
 from paramcalc.families.registry import family
 from paramcalc.families.vision import averaged, vision
 from paramcalc.tree.component import Component
@@ -34,7 +34,7 @@ def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width
         )
 
     layers = {FULL: one(None), SLIDING: one(side.sliding_window)}
-    words = kinds(side, every(period, FULL, otherwise=SLIDING, layers=side.num_hidden_layers))
+    words = attention_types(side, every(period, FULL, otherwise=SLIDING, layers=side.num_hidden_layers))
     return stack(role, [layers[word] for word in words])
 
 
@@ -46,7 +46,7 @@ def gemma_head(c: Config, side: Config, owner: str) -> dict[str, Component]:
             tied_to = owner if c.tie_word_embeddings else None
             return {"lm_head": Linear(d_in=d, d_out=side.vocab_size, category="head", tied_to=tied_to)}
         case "sequence_classification" | "token_classification":
-            return {"score": Linear(d_in=d, d_out=labels(c), bias=True, category="head")}
+            return {"score": Linear(d_in=d, d_out=num_labels(c), bias=True, category="head")}
         case "none" | "encoder":
             return {}
     raise unknown_head(c)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Mlp
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import sized
+from paramcalc.families.builders.attention import sized_attention
 from paramcalc.families.builders.decoder import layer_norm
 from paramcalc.families.builders.encoder import CLASSIFIED, embeddings, encoder
 from paramcalc.families.builders.ffn import mlp
@@ -39,9 +39,9 @@ def mobilebert_layer(c: Config) -> Block:
     d, narrow = c.hidden_size, c.intra_bottleneck_size
     width = c.true_hidden_size or (narrow if c.use_bottleneck else d)
     h, norm = c.num_attention_heads, Norm(width=width, bias=True)
-    d_h = named("d_h", width // h, origin="width / h")
+    d_h = symbolic("d_h", width // h, origin="width / h")
     value_in = width if c.use_bottleneck_attention else d
-    attn = sized(width, h, d_h, bias=True, value_in=value_in, out_in=width, out_width=width)
+    attn = sized_attention(width, h, d_h, bias=True, value_in=value_in, out_in=width, out_width=width)
     ffn = Mlp(width=width, hidden=c.intermediate_size, gated=False, bias=True)
     ffns = {f"ffn_{i}": block(ffn=ffn, norm=norm) for i in range(c.num_feedforward_networks)}
     if not c.use_bottleneck:
@@ -92,5 +92,5 @@ def funnel_layer(c: Config) -> Block:
         segment_bias=bias,
         segments=Param(shape=(2, h, d_h)),
     )
-    attn = sized(d, h, d_h, bias=True, q_bias=False, inner=relative)
+    attn = sized_attention(d, h, d_h, bias=True, q_bias=False, inner=relative)
     return block(attn=attn, attn_norm=layer_norm(c), ffn=mlp(c, c.d_inner), ffn_norm=layer_norm(c))

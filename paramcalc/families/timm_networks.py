@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config.schema import Reading
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import mha
-from paramcalc.families.builders.decoder import layer_norm, pre_norm, scaled
+from paramcalc.families.builders.decoder import layer_norm, layer_scaled, pre_norm
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import any_language_model, joined, only_text
+from paramcalc.families.builders.vision_language import any_language_model, assemble_multimodal, only_text
 from paramcalc.families.registry import family
 from paramcalc.families.vision import pair, two_layers
 from paramcalc.tree.component import Component
@@ -77,9 +77,9 @@ def timm_network(v: Config) -> Block:
     name = v.network
     if name in ENCODERS:
         return perception_encoder(v, ENCODERS[name])
-    folded = v.section("model_args", Reading({"inference_mode": False})).inference_mode or not v.given
+    folded = v.section("model_args", ConfigSchema({"inference_mode": False})).inference_mode or not v.given
     parameters, buffers = CONVOLUTIONAL[name][folded]
-    size, kept = (named(name, count, origin="timm's network of that name") for count in (parameters, buffers))
+    size, kept = (symbolic(name, count, origin="timm's network of that name") for count in (parameters, buffers))
     return block("vision", network=Param(shape=(size,)), statistics=Param(shape=(kept,), buffer=True))
 
 
@@ -88,7 +88,7 @@ def perception_encoder(v: Config, e: Encoder) -> Block:
     own = dict(zip(ARGUMENTS, e, strict=False)) | {"global_pool": "map" if e.core else "avg"}
     unused = ("ref_feat_shape", "rope_grid_indexing", "rope_grid_offset", "rope_temperature", "dynamic_img_size")
     names = {"hidden_size": "embed_dim", "num_attention_heads": "num_heads"}
-    a = v.section("model_args", Reading(own, names, unused=unused))
+    a = v.section("model_args", ConfigSchema(own, names, unused=unused))
     pool, d = a.global_pool, a.hidden_size
     a.require(pool in POOLINGS, f"global_pool {pool!r} is not known", f"known: {', '.join(POOLINGS)}")
     a.require(pool != "token" or a.class_token, "global_pool is token, and there is no class token")
@@ -97,12 +97,12 @@ def perception_encoder(v: Config, e: Encoder) -> Block:
         pooled_norm = e.core and pool == "avg"
     if last_norm is None:
         last_norm = e.core and not pooled_norm
-    join = scaled if a.raw("init_values") is not None or e.scaled else pre_norm
+    join = layer_scaled if a.raw("init_values") is not None or e.scaled else pre_norm
     norm, (height, width) = layer_norm(a), pair(a, "img_size")
-    places = named("patches", (height // a.patch_size) * (width // a.patch_size), origin="img_size / patch_size")
+    places = symbolic("patches", (height // a.patch_size) * (width // a.patch_size), origin="img_size / patch_size")
 
     def hidden(ratio: float) -> int:
-        return named("d_ff", int(d * ratio), origin="embed_dim x mlp_ratio")
+        return symbolic("d_ff", int(d * ratio), origin="embed_dim x mlp_ratio")
 
     layer = join(norm, mha(a), mlp(a, hidden(a.mlp_ratio)))
     token = Param(shape=(1, 1, d))
@@ -135,12 +135,12 @@ def seen_by_network(c: Config, projector: Callable[[Config, int], Component]) ->
     language, d = any_language_model(c)
     declared, given = c.declared("vision_config"), c.raw("vision_config") is not None
     names = {"model_type": "timm_wrapper", "network": "resnet50", **({} if given else declared.defaults)}
-    v = c.section("vision_config", Reading(names, {"network": "architecture"}))
+    v = c.section("vision_config", ConfigSchema(names, {"network": "architecture"}))
     if v.model_type != "timm_wrapper" or v.network not in (*ENCODERS, *CONVOLUTIONAL):
         only_text(c, "vision_config")
         return language
     network, v = tower_in(c, "vision_config", given=given)
-    return joined(language, vision_tower=network, projector=projector(v, d))
+    return assemble_multimodal(language, vision_tower=network, projector=projector(v, d))
 
 
 @family("fast_vlm", ties="either")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from paramcalc.components import Mlp
 from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
-from paramcalc.families.builders.audio_language import text_model
+from paramcalc.families.builders.audio_language import audio_text_model
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.builders.vision_language import any_language_model, joined
+from paramcalc.families.builders.vision_language import any_language_model, assemble_multimodal
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
@@ -77,9 +77,9 @@ def connector(d_in: int, d: int) -> Block:
 @family("vibevoice_asr")
 def vibevoice_asr(c: Config) -> Component:
     """Two encoders of a waveform, two layers behind each, Qwen2 (VibeVoiceAsrForConditionalGeneration)."""
-    language, d = text_model(c, tied=False)
+    language, d = audio_text_model(c, tied=False)
     readers, _ = two_readers(c, "acoustic_tokenizer_encoder_config", "semantic_tokenizer_encoder_config", d)
-    return joined(language, **readers)
+    return assemble_multimodal(language, **readers)
 
 
 def two_readers(c: Config, sound: str, sense: str, width: int) -> tuple[dict[str, Component], int]:
@@ -117,7 +117,7 @@ def vibevoice(c: Config) -> Component:
     language, d = any_language_model(c)
     readers, latent = two_readers(c, "audio_config", "semantic_model_config", d)
     head, _ = tower_in(c, "diffusion_head_config", hidden_size=d, latent_size=latent)
-    return joined(
+    return assemble_multimodal(
         language,
         **readers,
         diffusion_head=head,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Mlp
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config.schema import Reading
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import cut, mha, sized
-from paramcalc.families.builders.decoder import ignored, layer_norm, pre_norm, rms, scaled
+from paramcalc.families.builders.attention import head_layout, mha, sized_attention
+from paramcalc.families.builders.decoder import ignored_fields, layer_norm, layer_scaled, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.towers import tower, tower_in
 from paramcalc.tree.component import Component
@@ -29,7 +29,7 @@ def vision(c: Config, *, any_kind: bool = False) -> tuple[Block, Config]:
     """
     kind = c.declared("vision_config").kind
     if any_kind:
-        kind = c.section("vision_config", Reading(dict(model_type=kind))).model_type
+        kind = c.section("vision_config", ConfigSchema(dict(model_type=kind))).model_type
         c.require(kind in LONE, f"vision_config is a {kind}, which cannot be counted", f"known: {', '.join(LONE)}")
     return tower_in(c, "vision_config", kind=kind)
 
@@ -51,7 +51,7 @@ def cubes(v: Config, width: int | None = None, *, bias: bool = True) -> PatchEmb
 
 def patch_count(v: Config) -> int:
     """The patches of a square image."""
-    side: int = named("side", v.image_size // v.patch_size, origin="image_size / patch_size")
+    side: int = symbolic("side", v.image_size // v.patch_size, origin="image_size / patch_size")
     return side * side
 
 
@@ -159,7 +159,7 @@ def mllama_vision(v: Config) -> Block:
     """A ViT over tiles of an image, then gated layers over all tiles (MllamaVisionModel)."""
     d, tiles, tokens = v.hidden_size, v.max_num_tiles, patch_count(v) + 1
     shapes = v.listed("supported_aspect_ratios")
-    c_shapes = named("aspects", 8 if shapes is None else len(shapes), origin="length of supported_aspect_ratios")
+    c_shapes = symbolic("aspects", 8 if shapes is None else len(shapes), origin="length of supported_aspect_ratios")
     v.require(shapes is not None or tiles == 4, "max_num_tiles must be 4 where supported_aspect_ratios is not stated")
     gate, kinds = Param(shape=(1,)), c_shapes + 1
     attn = mha(v, qkv_bias=False, out_bias=False)
@@ -189,10 +189,10 @@ def mllama_vision(v: Config) -> Block:
 @tower("qwen2_vl_vision")
 def qwen2_vision(v: Config) -> Block:
     """A ViT with rotary positions; hidden_size is the language model's (Qwen2-VL, 2409.12191)."""
-    ignored(v, in_chans=v.in_channels)
+    ignored_fields(v, in_chans=v.in_channels)
     d = v.embed_dim
-    heads, channels = cut(v, d)
-    attn = sized(d, heads, channels, bias=True)
+    heads, channels = head_layout(v, d)
+    attn = sized_attention(d, heads, channels, bias=True)
     layer = pre_norm(Norm(width=d, bias=True), attn, Mlp(width=d, hidden=d * v.mlp_ratio, gated=False, bias=True))
     return block("vision", patches=cubes(v, d, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer)))
 
@@ -206,7 +206,7 @@ def qwen2_merger(v: Config) -> Block:
 @tower("qwen2_5_vl_vision", "qwen2_5_omni_vision_encoder")
 def qwen2_5_vision(v: Config) -> Block:
     """Llama's layer with biases, most of them within windows (Qwen2.5-VL, 2502.13923)."""
-    ignored(v, in_chans=v.in_channels)
+    ignored_fields(v, in_chans=v.in_channels)
     layer = pre_norm(rms(v), mha(v), glu(v, bias=True))
     return block("vision", patches=cubes(v, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer)))
 
@@ -284,11 +284,11 @@ def internvl_vision(v: Config) -> Block:
     )
     norm = Norm(width=d, bias=v.norm_type == "layer_norm")
     image, patch = pair(v, "image_size"), pair(v, "patch_size")
-    count = named("patches", (image[0] // patch[0]) * (image[1] // patch[1]), origin="image_size / patch_size")
+    count = symbolic("patches", (image[0] // patch[0]) * (image[1] // patch[1]), origin="image_size / patch_size")
     token, qk_norm = Param(shape=(1, 1, d)), Norm(width=d) if v.use_qk_norm else None
     attn = mha(v, qkv_bias=bias).but(q_norm=qk_norm, k_norm=qk_norm)
     ffn = mlp(v, v.intermediate_size)
-    layer = scaled(norm, attn, ffn)
+    layer = layer_scaled(norm, attn, ffn)
     return block(
         "vision",
         class_token=token,

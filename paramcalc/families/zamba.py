@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
-from paramcalc.components import Adapters, Attention, Mamba2, Mlp, Reused
+from paramcalc.base.symbolic import symbolic
+from paramcalc.components import Adapters, Attention, Mamba2, Mlp, SharedReference
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import kv_heads, sized
+from paramcalc.families.builders.attention import kv_heads, sized_attention
 from paramcalc.families.builders.decoder import causal_lm, rms
 from paramcalc.families.builders.ffn import glu
-from paramcalc.families.builders.layer_types import LINEAR, mixers
+from paramcalc.families.builders.layer_types import LINEAR, mixer_types
 from paramcalc.families.builders.recurrent import mamba
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
@@ -30,7 +30,7 @@ def zamba_layers(c: Config, words: list[str], mixer: Component, shared: list[Blo
         turn = n % len(shared)
         part: Component = shared[turn]
         if n >= len(shared) and c.tie_word_embeddings:
-            part = Reused(part=part, owner=f"layers.{hybrids[turn]}.shared")
+            part = SharedReference(part=part, owner=f"layers.{hybrids[turn]}.shared")
         layers[i] = block(shared=part, linear=linear, input_norm=rms(c), mixer=mixer)
     return layers
 
@@ -38,7 +38,7 @@ def zamba_layers(c: Config, words: list[str], mixer: Component, shared: list[Blo
 def zamba_attention(c: Config, width: int, head_dim: int, inner: Component | None = None) -> Attention:
     """Attention over the hidden state and the embedding side by side, of which only d channels come out."""
     d, h = c.hidden_size, c.num_attention_heads
-    return sized(width, h, head_dim, kv_heads=kv_heads(c), out_width=d, inner=inner)
+    return sized_attention(width, h, head_dim, kv_heads=kv_heads(c), out_width=d, inner=inner)
 
 
 @family("zamba")
@@ -57,7 +57,7 @@ def zamba(c: Config) -> Block:
     )
     period, offset = c.attn_layer_period, c.attn_layer_offset
     later = [HYBRID if i % period == offset else LINEAR for i in range(c.num_hidden_layers - 3)]
-    words = mixers(c, [LINEAR, LINEAR, HYBRID, *later], (LINEAR, HYBRID))
+    words = mixer_types(c, [LINEAR, LINEAR, HYBRID, *later], (LINEAR, HYBRID))
     c.require(len(words) == c.num_hidden_layers, "the default order needs three layers or more")
     shares = words.count(HYBRID) != 1 or not c.tie_word_embeddings
     c.require(shares, "the class cannot tie a block that a single layer runs", "two hybrid layers, or none")
@@ -69,7 +69,7 @@ def zamba(c: Config) -> Block:
 
 def doubled_heads(c: Config) -> int:
     """Channels per head where heads cut twice the width."""
-    return named("d_h", 2 * c.hidden_size // c.num_attention_heads, origin="2 d / h, rounded down")
+    return symbolic("d_h", 2 * c.hidden_size // c.num_attention_heads, origin="2 d / h, rounded down")
 
 
 ZAMBA2_PATTERN = [LINEAR, *([LINEAR] * 5 + [HYBRID]) * 7, *[LINEAR] * 4, HYBRID, *[LINEAR] * 3, HYBRID, LINEAR, LINEAR]
@@ -91,7 +91,7 @@ def zamba2(c: Config) -> Block:
         out_bias=c.add_bias_linear,
         chunk=c.chunk_size,
     )
-    words = mixers(c, ZAMBA2_PATTERN, (LINEAR, HYBRID))
+    words = mixer_types(c, ZAMBA2_PATTERN, (LINEAR, HYBRID))
     c.require(len(words) == c.num_hidden_layers, "a depth other than 54 needs layers_block_type")
     hybrids, blocks = [i for i, word in enumerate(words) if word == HYBRID], c.num_mem_blocks
     listed = c.listed("hybrid_layer_ids")

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from paramcalc.assumptions import Assumptions, KvPolicy, Mla
-from paramcalc.footprint.cache_dtypes import Entries
+from paramcalc.footprint.cache_dtypes import EntryBytes
 from paramcalc.model import Model
-from paramcalc.tree.state import GROWING, STATES, Kept
+from paramcalc.tree.state import GROWING, STATE_KINDS, CacheEntry
 
 
-def kept(model: Model, assumed: Assumptions) -> Iterator[Kept]:
+def cache_entries(model: Model, assumed: Assumptions) -> Iterator[CacheEntry]:
     """What the model keeps of each sequence under the policies that are assumed."""
-    return under(model.tree.cache(), assumed)
+    return entries_under(model.tree.cache(), assumed)
 
 
-def under(stated: Iterable[Kept], assumed: Assumptions) -> Iterator[Kept]:
+def entries_under(stated: Iterable[CacheEntry], assumed: Assumptions) -> Iterator[CacheEntry]:
     """What is kept of what mixers state, under the policies that are assumed."""
     for one in stated:
         if one.form not in ("any", assumed.mla):
@@ -30,12 +30,12 @@ def under(stated: Iterable[Kept], assumed: Assumptions) -> Iterator[Kept]:
             yield one
 
 
-def figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
+def cache_figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
     """`kv_cache` and `state` of the report."""
-    entries, found = Entries(model, assumed), list(kept(model, assumed))
-    caches, states = ([one for one in found if (one.what in STATES) is state] for state in (False, True))
+    entries, found = EntryBytes(model, assumed), list(cache_entries(model, assumed))
+    caches, states = ([one for one in found if (one.what in STATE_KINDS) is state] for state in (False, True))
 
-    def total(these: list[Kept]) -> int:
+    def total(these: list[CacheEntry]) -> int:
         source = assumed.source or assumed.context
         return sum(entries.bytes(one) * int(one.entries(assumed.context, source=source)) for one in these)
 
@@ -58,7 +58,9 @@ def figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
     }
 
 
-def _by_size(caches: list[Kept], spans: tuple[str, ...], measure: Callable[[Kept], int]) -> list[dict[str, int]]:
+def _by_size(
+    caches: list[CacheEntry], spans: tuple[str, ...], measure: Callable[[CacheEntry], int]
+) -> list[dict[str, int]]:
     sizes: dict[int, int] = defaultdict(int)
     for one in caches:
         if one.span in spans:
@@ -66,13 +68,13 @@ def _by_size(caches: list[Kept], spans: tuple[str, ...], measure: Callable[[Kept
     return [{"tokens": size, "bytes_per_entry": found} for size, found in sorted(sizes.items())]
 
 
-MLA_MEANS: Mapping[Mla, str] = {
+MLA_NOTES: Mapping[Mla, str] = {
     "latent": "mla latent: one latent and one rotary key are kept for each token; engines without kernels for that "
     "keep the keys and values of all heads (--mla expanded)",
     "expanded": "mla expanded: the keys and values of all heads are kept, as engines do that have no kernels for "
     "latent attention (--mla latent is the default)",
 }
-POLICY_MEANS: Mapping[KvPolicy, str] = {
+KV_POLICY_NOTES: Mapping[KvPolicy, str] = {
     "windowed": "policy windowed: layers with a window keep the tokens inside it; engines that reserve full pages for "
     "every attention layer keep all tokens (--kv-policy uniform)",
     "uniform": "policy uniform: layers with a window keep all tokens too, as engines do that reserve full pages for "
@@ -82,15 +84,15 @@ POLICY_MEANS: Mapping[KvPolicy, str] = {
 # -- what is to be said ------------------------------------------------------------------------------------------
 
 
-def doubts(model: Model, assumed: Assumptions) -> list[str]:
+def cache_doubts(model: Model, assumed: Assumptions) -> list[str]:
     """Why the figures may not be what the reference keeps. None: they are exact."""
-    found = dict.fromkeys(one.doubt for one in kept(model, assumed) if one.doubt)
-    return [f"{model.family}: {text}" for text in (*found, *Entries(model, assumed).doubts)]
+    found = dict.fromkeys(one.doubt for one in cache_entries(model, assumed) if one.doubt)
+    return [f"{model.family}: {text}" for text in (*found, *EntryBytes(model, assumed).doubts)]
 
 
-def notes(model: Model, assumed: Assumptions) -> list[str]:
+def cache_notes(model: Model, assumed: Assumptions) -> list[str]:
     """How the figures are meant where implementations differ, and which option gives the others."""
-    stated, found = list(model.tree.cache()), list(kept(model, assumed))
+    stated, found = list(model.tree.cache()), list(cache_entries(model, assumed))
     if not found:
         return ["nothing is kept between tokens: all of the input is seen at once"]
     return [
@@ -100,22 +102,22 @@ def notes(model: Model, assumed: Assumptions) -> list[str]:
     ]
 
 
-def _policies(stated: list[Kept], assumed: Assumptions) -> Iterator[str]:
+def _policies(stated: list[CacheEntry], assumed: Assumptions) -> Iterator[str]:
     """What the policies mean, of a model where they matter."""
     if any(one.form == "latent" for one in stated):
-        yield MLA_MEANS[assumed.mla]
+        yield MLA_NOTES[assumed.mla]
     if any(one.span in ("window", "chunk") for one in stated):
-        yield POLICY_MEANS[assumed.kv_policy]
+        yield KV_POLICY_NOTES[assumed.kv_policy]
 
 
-def _defaults(found: list[Kept], assumed: Assumptions) -> Iterator[str]:
+def _defaults(found: list[CacheEntry], assumed: Assumptions) -> Iterator[str]:
     """What is taken from the reference, and may be another elsewhere."""
     if any(one.what == "conv" for one in found) and assumed.conv_columns == "kernel":
         yield (
             "short convolutions keep as many columns as their kernel has, as transformers does; other engines keep "
             "one fewer (--conv-columns kernel-1)"
         )
-    fixed = sorted({one.dtype for one in found if one.what in STATES and one.dtype})
+    fixed = sorted({one.dtype for one in found if one.what in STATE_KINDS and one.dtype})
     if fixed and assumed.state_dtype is None:
         yield f"some states are in {', '.join(fixed)}, as the reference computes them (--state-dtype gives another)"
     if any(one.span == "source" for one in found) and assumed.source is None:

@@ -10,59 +10,58 @@ from paramcalc.base.dtypes import Dtype, dtype
 from paramcalc.base.errors import ConfigError
 from paramcalc.footprint.inference_activations import activation_dtype
 from paramcalc.model import Model
-from paramcalc.storage.quantization.placement import scheme
-from paramcalc.tree.state import STATES, Kept
+from paramcalc.storage.quantization.placement import quantization_scheme
+from paramcalc.tree.state import STATE_KINDS, CacheEntry
 
 AUTO = "auto"  # what the checkpoint or the model states
 
 
-def asked(name: str | None) -> Dtype | None:
+def requested_dtype(name: str | None) -> Dtype | None:
     """The dtype that is asked for; None where it is left to the checkpoint."""
     return None if name is None or name.lower() == AUTO else dtype(name)
 
 
-def of_checkpoint(model: Model) -> Dtype | None:
+def checkpoint_cache_dtype(model: Model) -> Dtype | None:
     """The dtype of keys and values that the checkpoint's quantisation states; None where it states none."""
     try:
-        found = scheme(model.quantization)
+        found = quantization_scheme(model.quantization)
     except ConfigError:  # an error of the weights, unless their format is asked for and nothing here is looked at
         return None
     return None if found is None or found.kv_cache is None else dtype(found.kv_cache)
 
 
-def stated(model: Model) -> Any:
+def checkpoint_cache_statement(model: Model) -> Any:
     """What a checkpoint's quantisation says about its cache, understood or not."""
     said = model.quantization or {}
     inner = said.get("quantization")
     return said.get("kv_cache_scheme") or (inner if isinstance(inner, Mapping) else said).get("kv_cache_quant_algo")
 
 
-class Entries:
+class EntryBytes:
     """How many bytes an entry takes: keys, values and states each in their dtype."""
 
     def __init__(self, model: Model, assumed: Assumptions) -> None:
-        keys, values = asked(assumed.kv_cache_dtype), asked(assumed.v_cache_dtype)
+        keys, values = requested_dtype(assumed.kv_cache_dtype), requested_dtype(assumed.v_cache_dtype)
         self.activation = activation_dtype(model)
-        self.stated = keys or of_checkpoint(model)  # None: the model's, or what the reference keeps something in
+        # None: the model's, or what the reference keeps something in.
+        self.stated = keys or checkpoint_cache_dtype(model)
         self.key = self.stated or self.activation
         self.value = values or self.key
-        self.state = asked(assumed.state_dtype)
+        self.state = requested_dtype(assumed.state_dtype)
         self.doubts: list[str] = []
-        if self.stated is None and stated(model):
-            text = (
-                f"how the checkpoint quantises its cache ({stated(model)!r}) is not known; it is taken as unquantised"
-            )
-            self.doubts.append(text)
+        if self.stated is None and (stated := checkpoint_cache_statement(model)):
+            how = f"how the checkpoint quantises its cache ({stated!r}) is not known"
+            self.doubts.append(f"{how}; it is taken as unquantised")
 
-    def format(self, one: Kept) -> Dtype:
+    def format(self, one: CacheEntry) -> Dtype:
         """The dtype in which it is kept; integers are never anything else."""
         fixed = None if one.dtype is None else dtype(one.dtype)
         if fixed is not None and fixed.name.startswith("int"):
             return fixed
-        if one.what in STATES:
+        if one.what in STATE_KINDS:
             return self.state or fixed or self.activation
         return self.value if one.what == "value" else self.stated or fixed or self.activation
 
-    def bytes(self, one: Kept) -> int:
+    def bytes(self, one: CacheEntry) -> int:
         """Bytes of one entry of it in all layers."""
         return self.format(one).bytes(int(one.elements)) * one.copies

@@ -13,7 +13,7 @@ from paramcalc.base.units import parse_bytes
 
 MIB = 2**20
 BRANDS = re.compile(r"((nvidia|geforce|tesla|amd|radeon|instinct)[\s-]*)+")  # before the name of a device
-SIZE = re.compile(r"[0-9.,_]+\s*([kmgtp]?i?b|[kmgtp]?)")  # "4060 Ti" is none
+MEMORY_SIZE = re.compile(r"[0-9.,_]+\s*([kmgtp]?i?b|[kmgtp]?)")  # "4060 Ti" is none
 
 
 class Device(NamedTuple):
@@ -31,12 +31,12 @@ class Device(NamedTuple):
     note: str = ""
 
 
-def devices() -> list[Device]:
+def known_devices() -> list[Device]:
     """All that are known, in the order of the data file."""
     return list(_known())
 
 
-def device(text: str) -> Device:
+def find_device(text: str) -> Device:
     """The device of that name, or one with so much memory: `h100`, `GeForce RTX 4090`, `24GiB`, in any case.
 
     Raises ParamcalcError with the choices.
@@ -45,7 +45,7 @@ def device(text: str) -> Device:
     for one in _known():
         if name in (_plain(one.name), *map(_plain, one.aliases)):
             return one
-    if SIZE.fullmatch(text.strip().lower()) and not text.strip().isdigit():
+    if MEMORY_SIZE.fullmatch(text.strip().lower()) and not text.strip().isdigit():
         memory = parse_bytes(text)
         if memory < 1:
             raise ParamcalcError(f"a device of {text} holds nothing", "write it like 24GiB")

@@ -9,21 +9,21 @@ from typing import Any
 from paramcalc.assumptions import Assumptions
 from paramcalc.base import symbolic
 from paramcalc.base.dtypes import Dtype, dtype
-from paramcalc.counting.symbols import Legend
+from paramcalc.counting.symbols import SymbolTable
 from paramcalc.counting.tree_rows import layer_name
 from paramcalc.footprint import cache, memory
-from paramcalc.footprint.cache_dtypes import Entries
+from paramcalc.footprint.cache_dtypes import EntryBytes
 from paramcalc.model import Model
 from paramcalc.parallel.sharding import last_names
 from paramcalc.reports.count import Explanation, Line
 from paramcalc.storage import weights
-from paramcalc.storage.gguf.types import TYPES
-from paramcalc.storage.weights import Stored
+from paramcalc.storage.gguf.types import GGUF_TYPES
+from paramcalc.storage.weights import StoredTensors
 from paramcalc.tree.containers import Stack, stacks
-from paramcalc.tree.state import STATES, Kept, Span
+from paramcalc.tree.state import STATE_KINDS, CacheEntry, Span
 
 # How many entries a sequence has of something: T tokens, S of an encoder's output.
-ENTRIES: Mapping[Span, str] = {
+ENTRY_FORMULAS: Mapping[Span, str] = {
     "tokens": "T",
     "window": "min(T, {size})",
     "chunk": "min(T, {size})",
@@ -34,16 +34,21 @@ ENTRIES: Mapping[Span, str] = {
 }
 
 
-def explain(model: Model, assumed: Assumptions) -> Explanation:
+def explain_memory(model: Model, assumed: Assumptions) -> Explanation:
     """Show how each figure of `memory` comes about, and what is said beside it."""
-    found = memory.figures(model, assumed)
-    legend = Legend()
+    found = memory.memory_figures(model, assumed)
+    legend = SymbolTable()
     keeping = list(_caches(model, assumed, found, legend))
     legend.add("T", assumed.context, "tokens of each sequence (context)")
     legend.add("B", assumed.batch, "sequences at a time (batch)")
     if any(one.span == "source" for one in model.tree.cache()):
         legend.add("S", assumed.source or assumed.context, "entries of an encoder's output (source)")
-    lines = [*_weights(weights.plan(model, assumed).stored), *keeping, *_estimates(found), *_sum("in all", found)]
+    lines = [
+        *_weights(weights.storage_plan(model, assumed).stored),
+        *keeping,
+        *_estimates(found),
+        *_sum("in all", found),
+    ]
     if found["per_device"]["devices"] > 1:
         lines += _devices(found["per_device"])
     if found["notes"]:
@@ -56,9 +61,9 @@ def explain(model: Model, assumed: Assumptions) -> Explanation:
 # -- weights -----------------------------------------------------------------------------------------------------
 
 
-def _weights(stored: Iterable[Stored]) -> Iterator[Line]:
+def _weights(stored: Iterable[StoredTensors]) -> Iterator[Line]:
     """Each format: its values, what stands beside them, and the sum."""
-    by_format: dict[str, list[Stored]] = defaultdict(list)
+    by_format: dict[str, list[StoredTensors]] = defaultdict(list)
     for one in stored:
         by_format[one.format].append(one)
     yield Line(level=0, name="weights")
@@ -68,10 +73,10 @@ def _weights(stored: Iterable[Stored]) -> Iterator[Line]:
     yield _added("= weights", 1, sizes)
 
 
-def _format(name: str, stored: list[Stored]) -> Iterator[Line]:
+def _format(name: str, stored: list[StoredTensors]) -> Iterator[Line]:
     whole = sum(one.bytes for one in stored)
     if stored[0].layout is None:
-        kind = TYPES[name]
+        kind = GGUF_TYPES[name]
         yield _values(name, 1, whole // kind.block_bytes * kind.block_elements, kind, whole)
         return
     values, elements, beside = 0, 0, Counter[str]()
@@ -103,8 +108,8 @@ def _each(kind: Dtype) -> str:
 # -- caches and states -------------------------------------------------------------------------------------------
 
 
-def _caches(model: Model, assumed: Assumptions, found: dict[str, Any], legend: Legend) -> Iterator[Line]:
-    told = _Told(Entries(model, assumed), assumed, legend)
+def _caches(model: Model, assumed: Assumptions, found: dict[str, Any], legend: SymbolTable) -> Iterator[Line]:
+    told = _StateLines(EntryBytes(model, assumed), assumed, legend)
     policy = f"policy {assumed.kv_policy}" + (f", mla {assumed.mla}" if found["kv_cache"]["latent"] else "")
     for title, name, states in (("kv cache", "kv_cache", False), ("state", "state", True)):
         sizes: list[int] = []
@@ -125,10 +130,10 @@ def _caches(model: Model, assumed: Assumptions, found: dict[str, Any], legend: L
         )
 
 
-class _Told:
+class _StateLines:
     """What layers keep, one entry after the other."""
 
-    def __init__(self, entries: Entries, assumed: Assumptions, legend: Legend) -> None:
+    def __init__(self, entries: EntryBytes, assumed: Assumptions, legend: SymbolTable) -> None:
         self.entries, self.assumed, self.legend = entries, assumed, legend
 
     def stack(self, stack: Stack, sizes: list[int], *, states: bool) -> Iterator[Line]:
@@ -138,25 +143,29 @@ class _Told:
         for names, layer, copies in stack.kinds():
             runs = [run for run in stack.runs if run.layer is layer]
             times = sum(int(run.repeat) * (run.passes if run.kept is None else run.kept) for run in runs)
-            found = [one for one in cache.under(layer.all_kept(), self.assumed) if (one.what in STATES) is states]
+            found = [
+                one
+                for one in cache.entries_under(layer.all_kept(), self.assumed)
+                if (one.what in STATE_KINDS) is states
+            ]
             if found and times:
                 yield Line(level=1, name=f"{stack.role} {layer_name(names, copies)}", remark=layer.label())
                 for alike in self._alike(found):
                     yield from self._kept(alike, times, sizes)
 
-    def _alike(self, found: Iterable[Kept]) -> Iterable[list[Kept]]:
+    def _alike(self, found: Iterable[CacheEntry]) -> Iterable[list[CacheEntry]]:
         """What differs in nothing but its name, like keys and values of one width."""
-        groups: dict[tuple[object, ...], list[Kept]] = defaultdict(list)
+        groups: dict[tuple[object, ...], list[CacheEntry]] = defaultdict(list)
         for one in found:
-            spelled = symbolic.spelled(one.elements)  # of equal sizes by chance each has its reason
+            spelled = symbolic.symbols_and_numbers(one.elements)  # of equal sizes by chance each has its reason
             groups[(spelled, one.span, one.size, one.copies, self.entries.format(one))].append(one)
         return groups.values()
 
-    def _kept(self, alike: list[Kept], times: int, sizes: list[int]) -> Iterator[Line]:
+    def _kept(self, alike: list[CacheEntry], times: int, sizes: list[int]) -> Iterator[Line]:
         """An entry in symbols, and all entries of all layers."""
         one, many = alike[0], len(alike) * alike[0].copies
         kind, entry = self.entries.format(one), sum(map(self.entries.bytes, alike))
-        symbols, numbers = map(symbolic.bracketed, symbolic.spelled(self.legend.distinct(one.elements)))
+        symbols, numbers = map(symbolic.bracketed, symbolic.symbols_and_numbers(self.legend.distinct(one.elements)))
         factor = f"{many:,} " if many > 1 else ""
         yield Line(
             level=2,
@@ -166,11 +175,12 @@ class _Told:
             result=entry,
         )
         entries = int(one.entries(self.assumed.context, source=self.assumed.source or self.assumed.context))
+        how_many = ENTRY_FORMULAS[one.span].format(size=f"{one.size:,}")
         sizes.append(times * entries * entry)
         yield Line(
             level=3,
             name="all of them",
-            formula=f"{'layers x ' if times > 1 else ''}{ENTRIES[one.span].format(size=f'{one.size:,}')} x entry",
+            formula=f"{'layers x ' if times > 1 else ''}{how_many} x entry",
             numbers=f"{f'{times:,} x ' if times > 1 else ''}{entries:,} x {entry:,}",
             result=sizes[-1],
         )

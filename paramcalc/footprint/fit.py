@@ -10,34 +10,39 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.assumptions import Assumptions, assume, shown
+from paramcalc.assumptions import Assumptions, accepts_assumptions, assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.counting.count import Figures
 from paramcalc.footprint import memory, per_device
-from paramcalc.footprint.devices import Device, device, devices
-from paramcalc.footprint.positions import positions
+from paramcalc.footprint.devices import Device, find_device, known_devices
+from paramcalc.footprint.positions import max_positions
 from paramcalc.model import Model
 from paramcalc.storage import weights
 
 if TYPE_CHECKING:
     from paramcalc.reports.fit import FitReport
 
-UTILIZATION = "0.9"  # vLLM's default for gpu_memory_utilization: the share of a device that an instance may use
+DEFAULT_UTILIZATION = "0.9"  # vLLM's default for gpu_memory_utilization: the share of a device that an instance may use
 UNLIMITED = 2**30  # tokens or sequences; what fits so many has no limit
 # Formats that are tried, of which the largest that fits is the best; names that are not known are passed over.
-LADDER = (
+FORMAT_LADDER = (
     *("bfloat16", "q8_0", "fp8", "q6_k", "q5_k_m", "q4_k_m"),
     *("nf4", "gptq-int4-g128", "awq-int4-g128", "mxfp4", "q3_k_m", "q2_k", "iq2_xxs"),
 )
 # Devices that are tried: each layer divided by as many as a node has and heads allow, then stages of layers.
-COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
-NODE = (8, 4, 2, 1)
+DEVICE_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
+NODE_SIZES = (8, 4, 2, 1)
 
 
-@shown
+@accepts_assumptions
 def fit(
-    model: Model, *, gpu: str | Device, context: int, gpu_memory_utilization: str | float = UTILIZATION, **others: Any
+    model: Model,
+    *,
+    gpu: str | Device,
+    context: int,
+    gpu_memory_utilization: str | float = DEFAULT_UTILIZATION,
+    **others: Any,
 ) -> FitReport:
     """Whether a model fits on devices of one kind while it answers `batch` sequences of `context` tokens.
 
@@ -48,8 +53,8 @@ def fit(
 
     if not isinstance(model, Model):
         raise ParamcalcError(f"fit wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
-    one = gpu if isinstance(gpu, Device) else device(gpu)
-    found = figures(model, assume(context=context, **others), one, utilization(gpu_memory_utilization))
+    one = gpu if isinstance(gpu, Device) else find_device(gpu)
+    found = fit_figures(model, assume(context=context, **others), one, utilization(gpu_memory_utilization))
     return FitReport.model_validate(found)
 
 
@@ -69,22 +74,22 @@ class Trial:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._plans: dict[tuple[Any, ...], per_device.Plan] = {}
+        self._plans: dict[tuple[Any, ...], per_device.DevicePlan] = {}
 
-    def plan(self, assumed: Assumptions) -> per_device.Plan:
+    def plan(self, assumed: Assumptions) -> per_device.DevicePlan:
         """How the weights are dealt out, which neither context nor batch changes."""
         key = tuple(assumed.but(context=1, batch=1, source=None, kv_cache_dtype=None).values().values())
         if key not in self._plans:
-            self._plans[key] = per_device.planned(self.model, assumed)
+            self._plans[key] = per_device.plan_devices(self.model, assumed)
         return self._plans[key]
 
     def used(self, assumed: Assumptions) -> int:
         """Bytes on the fullest device."""
-        return max(int(load["total"]["bytes"]) for load in per_device.loads(self.plan(assumed), assumed))
+        return max(int(load["total"]["bytes"]) for load in per_device.stage_loads(self.plan(assumed), assumed))
 
     def beside_weights(self, assumed: Assumptions) -> int:
         """Bytes on some device that no format of weights makes fewer."""
-        loads = per_device.loads(self.plan(assumed), assumed)
+        loads = per_device.stage_loads(self.plan(assumed), assumed)
         return max(int(load["total"]["bytes"] - load["weights"]["bytes"]) for load in loads)
 
     def attempted(self, assumed: Assumptions) -> int | None:
@@ -95,12 +100,12 @@ class Trial:
             return None
 
 
-def figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal) -> Figures:
+def fit_figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal) -> Figures:
     """The answer as plain data: the keys and the order of `FitReport`."""
-    trial, budget, asked = Trial(model), int(gpu.memory * share), memory.figures(model, assumed)
+    trial, budget, asked = Trial(model), int(gpu.memory * share), memory.memory_figures(model, assumed)
     used = asked["per_device"]["total"]["bytes"]
-    context = largest(lambda tokens: trial.used(assumed.but(context=tokens)) <= budget)
-    batch = largest(lambda sequences: trial.used(assumed.but(batch=sequences)) <= budget)
+    context = largest_fitting(lambda tokens: trial.used(assumed.but(context=tokens)) <= budget)
+    batch = largest_fitting(lambda sequences: trial.used(assumed.but(batch=sequences)) <= budget)
     form, count = best_format(trial, assumed, budget), fewest_devices(trial, assumed, budget)
     found: Figures = {
         "schema_version": SCHEMA_VERSION,
@@ -109,7 +114,7 @@ def figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal) -> 
         "weights_format": main_format(asked["weights"]),
         "kv_cache_dtype": asked["kv_cache"]["dtype"],
         "latent": asked["kv_cache"]["latent"],
-        "gpu": described(gpu),
+        "gpu": device_info(gpu),
         "gpu_memory_utilization": str(share),
         "budget_bytes": budget,
         "fits": used <= budget,
@@ -119,14 +124,14 @@ def figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal) -> 
         "per_device": asked["per_device"],
         "largest_context": context,
         "largest_batch": batch,
-        "stated_positions": stated.tokens if (stated := positions(model)) else None,
+        "stated_positions": stated.tokens if (stated := max_positions(model)) else None,
         "fewest_devices": count,
         "best_format": form,
     }
-    return found | {"changes": [] if used <= budget else list(changes(trial, assumed, gpu, share, found))}
+    return found | {"changes": [] if used <= budget else list(single_changes(trial, assumed, gpu, share, found))}
 
 
-def largest(fits: Callable[[int], bool]) -> int | None:
+def largest_fitting(fits: Callable[[int], bool]) -> int | None:
     """The largest number that fits, 0 where not even 1 does, None where there is no limit; larger never fits better."""
     if not fits(1):
         return 0
@@ -159,12 +164,12 @@ def best_format(trial: Trial, assumed: Assumptions, budget: int) -> Figures | No
     if trial.model.quantization:  # no other format has more of what is in a quantised checkpoint
         own = attempted(None)
         if own is not None and own <= budget:
-            held = weights.figures(weights.stored(trial.model, assumed.but(dtype=None, dtype_of=())))
+            held = weights.weights_figures(weights.stored_tensors(trial.model, assumed.but(dtype=None, dtype_of=())))
             return {"format": main_format(held), "used_bytes": own}
-    first = attempted(LADDER[0])
+    first = attempted(FORMAT_LADDER[0])
     if first is not None and first <= budget:  # nothing on the ladder is larger
-        return {"format": LADDER[0], "used_bytes": first}
-    tried = {name: attempted(name) for name in LADDER[1:]}
+        return {"format": FORMAT_LADDER[0], "used_bytes": first}
+    tried = {name: attempted(name) for name in FORMAT_LADDER[1:]}
     fitting = {name: used for name, used in tried.items() if used is not None and used <= budget}
     if not fitting:
         return None
@@ -174,9 +179,9 @@ def best_format(trial: Trial, assumed: Assumptions, budget: int) -> Figures | No
 
 def fewest_devices(trial: Trial, assumed: Assumptions, budget: int) -> Figures | None:
     """The smallest number of devices that it fits on, and how they share the work."""
-    whole = sum(one.bytes for one in weights.stored(trial.model, assumed))
-    for count in (count for count in COUNTS if whole <= count * budget):
-        for tensor in (size for size in NODE if count % size == 0):
+    whole = sum(one.bytes for one in weights.stored_tensors(trial.model, assumed))
+    for count in (count for count in DEVICE_COUNTS if whole <= count * budget):
+        for tensor in (size for size in NODE_SIZES if count % size == 0):
             expert = tensor if assumed.expert_parallel > 1 else 1
             stages = dict(tensor_parallel=tensor, pipeline_parallel=count // tensor, expert_parallel=expert)
             used = trial.attempted(assumed.but(data_parallel=1, **stages))
@@ -185,7 +190,9 @@ def fewest_devices(trial: Trial, assumed: Assumptions, budget: int) -> Figures |
     return None
 
 
-def changes(trial: Trial, assumed: Assumptions, gpu: Device, share: Decimal, found: Figures) -> Iterator[Figures]:
+def single_changes(
+    trial: Trial, assumed: Assumptions, gpu: Device, share: Decimal, found: Figures
+) -> Iterator[Figures]:
     """Single changes that would make it fit."""
     budget = found["budget_bytes"]
     for name, value in (("context", found["largest_context"]), ("batch", found["largest_batch"])):
@@ -198,7 +205,9 @@ def changes(trial: Trial, assumed: Assumptions, gpu: Device, share: Decimal, fou
         yield _change("dtype", found["best_format"]["format"], found["best_format"]["used_bytes"])
     if found["fewest_devices"]:
         yield _change("devices", found["fewest_devices"]["devices"], found["fewest_devices"]["used_bytes"])
-    larger = [one for one in devices() if one.memory > gpu.memory and int(one.memory * share) >= found["used_bytes"]]
+    larger = [
+        one for one in known_devices() if one.memory > gpu.memory and int(one.memory * share) >= found["used_bytes"]
+    ]
     if larger:
         yield _change("gpu", min(larger, key=lambda one: one.memory).name, found["used_bytes"])
 
@@ -207,7 +216,7 @@ def _change(what: str, value: str | int, used: int) -> Figures:
     return {"change": what, "to": value, "used_bytes": used}
 
 
-def described(gpu: Device) -> Figures:
+def device_info(gpu: Device) -> Figures:
     """A device as the reports have it."""
     return {
         "name": gpu.name,

@@ -25,15 +25,15 @@ from typing import Any, NamedTuple
 from paramcalc.assumptions import Assumptions
 from paramcalc.base.dtypes import Dtype, dtype
 from paramcalc.model import Model
-from paramcalc.parallel.sharding import WHOLE, Shares
+from paramcalc.parallel.sharding import UNSHARDED, Shares
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import stacks
 from paramcalc.tree.weights import Weight
 
-SOFTMAX = dtype("float32")
+SOFTMAX_DTYPE = dtype("float32")
 
 
-class Shape(NamedTuple):
+class ActivationShape(NamedTuple):
     """What of a model decides, on one device: none of it depends on context or batch."""
 
     terms: tuple[tuple[str, int], ...]  # channels of one token in the widest layer that are alive at once, by name
@@ -48,21 +48,21 @@ class Shape(NamedTuple):
         return sum(channels for _, channels in self.terms)
 
 
-def shape(model: Model, shares: Shares = WHOLE) -> Shape:
+def activation_shape(model: Model, shares: Shares = UNSHARDED) -> ActivationShape:
     """The shape of a model's, or of a stage's, work on one device."""
     found = stacks(model.tree)
     generating = [stack for stack in found if stack.causal]
     layers = [layer for stack in generating or found for _, layer, _ in stack.kinds()]
-    return Shape(
+    return ActivationShape(
         max((widest_part(layer, shares) for layer in layers), key=_total, default=()),
-        max((heads(layer.weights(), shares) for layer in layers), default=0),
+        max((query_heads(layer.weights(), shares) for layer in layers), default=0),
         scored_tokens(model.tree),
         bool(generating),
         activation_dtype(model),
     )
 
 
-def figures(work: Shape, assumed: Assumptions, *, batch: int) -> dict[str, Any]:
+def activation_figures(work: ActivationShape, assumed: Assumptions, *, batch: int) -> dict[str, Any]:
     """`working` of the report, of a device that serves `batch` sequences."""
     kind, logits_dtype = work.dtype, dtype(assumed.logits_dtype)
     tokens = min(assumed.prefill_chunk, batch * assumed.context)
@@ -70,7 +70,7 @@ def figures(work: Shape, assumed: Assumptions, *, batch: int) -> dict[str, Any]:
     logits = logits_dtype.bytes(scored * work.vocabulary)
     activations = kind.bytes(tokens * work.channels)
     scores = work.heads * min(tokens, assumed.context) * assumed.context if assumed.attention == "eager" else 0
-    eager = kind.bytes(scores) + SOFTMAX.bytes(scores)
+    eager = kind.bytes(scores) + SOFTMAX_DTYPE.bytes(scores)
     return {
         "bytes": logits + activations + eager,
         "estimate": True,
@@ -112,7 +112,7 @@ def _total(terms: Terms) -> int:
     return sum(channels for _, channels in terms)
 
 
-def heads(weights: Iterable[Weight], shares: Shares) -> int:
+def query_heads(weights: Iterable[Weight], shares: Shares) -> int:
     """Query heads of attention on one device."""
     units = [
         shares.of(weight, int(weight.split.units))
@@ -136,7 +136,7 @@ def _alive(weights: Iterable[Weight], shares: Shares) -> Iterator[tuple[str, int
                 yield name, used * made
 
 
-def how(work: Shape, found: dict[str, Any]) -> list[str]:
+def activation_arithmetic(work: ActivationShape, found: dict[str, Any]) -> list[str]:
     """The arithmetic of the figures, line by line."""
     logits, activations, scores = found["logits"], found["activations"], found["scores"]
     score, one = dtype(logits["dtype"]).block_bytes, dtype(activations["dtype"]).block_bytes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.assumptions import Assumptions, assume, shown
+from paramcalc.assumptions import Assumptions, accepts_assumptions, assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
-from paramcalc.counting.count import Figures, describe
+from paramcalc.counting.count import Figures, model_info
 from paramcalc.footprint import cache, inference_activations, per_device, positions
 from paramcalc.model import Model
 from paramcalc.storage import weights
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from paramcalc.reports.memory import MemoryReport
 
 
-@shown
+@accepts_assumptions
 def memory(model: Model, *, context: int, **assumptions: Any) -> MemoryReport:
     """What a model takes in bytes while it answers `batch` sequences of `context` tokens.
 
@@ -28,33 +28,33 @@ def memory(model: Model, *, context: int, **assumptions: Any) -> MemoryReport:
 
     if not isinstance(model, Model):
         raise ParamcalcError(f"memory wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
-    return MemoryReport.model_validate(figures(model, assume(context=context, **assumptions)))
+    return MemoryReport.model_validate(memory_figures(model, assume(context=context, **assumptions)))
 
 
-def figures(model: Model, assumed: Assumptions) -> Figures:
+def memory_figures(model: Model, assumed: Assumptions) -> Figures:
     """The same as plain data: the keys and the order of `MemoryReport`."""
-    plan = weights.plan(model, assumed)
+    plan = weights.storage_plan(model, assumed)
     parts = {
-        "weights": weights.figures(plan.stored) | {"estimate": plan.estimate},
-        **cache.figures(model, assumed),
+        "weights": weights.weights_figures(plan.stored) | {"estimate": plan.estimate},
+        **cache.cache_figures(model, assumed),
         "working": _working(model, assumed),
         "overhead": {"bytes": assumed.overhead, "estimate": True},
     }
-    doubts = cache.doubts(model, assumed)
+    doubts = cache.cache_doubts(model, assumed)
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "model": describe(model) | ({"status": "approximate"} if doubts else {}),
+        "model": model_info(model) | ({"status": "approximate"} if doubts else {}),
         "warnings": [*model.warnings, *plan.warnings, *doubts],
-        "notes": [*cache.notes(model, assumed), *positions.beyond(model, assumed.context)],
+        "notes": [*cache.cache_notes(model, assumed), *positions.beyond_max_positions(model, assumed.context)],
         "assumptions": assumed.values(),
         **parts,
         "total": {"bytes": sum(part["bytes"] for part in parts.values())},
-        "per_device": per_device.figures(model, assumed),
+        "per_device": per_device.per_device_figures(model, assumed),
     }
 
 
 def _working(model: Model, assumed: Assumptions) -> Figures:
-    work = inference_activations.shape(model)
-    found = inference_activations.figures(work, assumed, batch=assumed.batch)
-    return {**found, "how": inference_activations.how(work, found)}
+    work = inference_activations.activation_shape(model)
+    found = inference_activations.activation_figures(work, assumed, batch=assumed.batch)
+    return {**found, "how": inference_activations.activation_arithmetic(work, found)}

@@ -8,17 +8,25 @@ from typing import Any, NamedTuple
 
 from paramcalc.assumptions import Assumptions
 from paramcalc.footprint import cache, inference_activations
-from paramcalc.footprint.cache_dtypes import Entries
+from paramcalc.footprint.cache_dtypes import EntryBytes
 from paramcalc.model import Model
 from paramcalc.parallel.pipeline import stages
-from paramcalc.parallel.sharding import RULES, Rule, Shares, check, devices, rule, shares
+from paramcalc.parallel.sharding import (
+    SHARD_RULES,
+    ShardRule,
+    Shares,
+    check_divisible,
+    device_count,
+    shard_rule,
+    shares_under,
+)
 from paramcalc.storage import weights
-from paramcalc.tree.state import STATES, Kept
+from paramcalc.tree.state import STATE_KINDS, CacheEntry
 
-PARTS = ("weights", "kv_cache", "state", "working", "overhead")
+MEMORY_PARTS = ("weights", "kv_cache", "state", "working", "overhead")
 
 
-class Share(NamedTuple):
+class HeldByRule(NamedTuple):
     """What a device holds by one rule."""
 
     tensors: int
@@ -26,15 +34,15 @@ class Share(NamedTuple):
     weights: tuple[str, ...]  # their paths
 
 
-class Held(NamedTuple):
+class StageShareOnDevice(NamedTuple):
     """What does not depend on context and batch: one pipeline stage on its fullest device."""
 
     model: Model  # with the stage's part of the tree
     first: int
     layers: int
-    sharding: dict[Rule, Share]
-    kept: tuple[Kept, ...]
-    work: inference_activations.Shape
+    sharding: dict[ShardRule, HeldByRule]
+    kept: tuple[CacheEntry, ...]
+    work: inference_activations.ActivationShape
 
     @property
     def weights(self) -> int:
@@ -42,88 +50,93 @@ class Held(NamedTuple):
         return sum(share.bytes for share in self.sharding.values())
 
 
-class Plan(NamedTuple):
+class DevicePlan(NamedTuple):
     """A model dealt out to devices."""
 
     devices: int
-    stages: tuple[Held, ...]
+    stages: tuple[StageShareOnDevice, ...]
 
 
-def planned(model: Model, assumed: Assumptions) -> Plan:
+def plan_devices(model: Model, assumed: Assumptions) -> DevicePlan:
     """Deal the weights out. Raises ParamcalcError for sizes that engines refuse, naming both."""
-    check(model.tree.weights(), assumed)
-    dealt = shares(assumed)
+    check_divisible(model.tree.weights(), assumed)
+    dealt = shares_under(assumed)
     held = []
     for tree, first, layers in stages(model.tree, assumed.pipeline_parallel):
         part = model if tree is model.tree else model.but(tree=tree)
-        kept, work = tuple(_on_device(cache.kept(part, assumed), dealt)), inference_activations.shape(part, dealt)
-        held.append(Held(part, first, layers, sharding(part, assumed, dealt, whole=model), kept, work))
-    return Plan(devices(assumed), tuple(held))
+        kept, work = (
+            tuple(_on_device(cache.cache_entries(part, assumed), dealt)),
+            inference_activations.activation_shape(part, dealt),
+        )
+        held.append(
+            StageShareOnDevice(part, first, layers, held_by_rule(part, assumed, dealt, whole=model), kept, work)
+        )
+    return DevicePlan(device_count(assumed), tuple(held))
 
 
-def sharding(model: Model, assumed: Assumptions, dealt: Shares, *, whole: Model) -> dict[Rule, Share]:
+def held_by_rule(model: Model, assumed: Assumptions, dealt: Shares, *, whole: Model) -> dict[ShardRule, HeldByRule]:
     """Tensors and bytes of a stage of the `whole` on the fullest device, by the rule that divides them."""
-    found: dict[Rule, list[tuple[int, int, str]]] = defaultdict(list)
-    for one in weights.stored(model, assumed, whole=whole):
+    found: dict[ShardRule, list[tuple[int, int, str]]] = defaultdict(list)
+    for one in weights.stored_tensors(model, assumed, whole=whole):
         if one.tensors:
             tensors = dealt.tensors(one.weight, one.tensors)
             held = tensors * dealt.of(one.weight, one.bytes // one.tensors)
-            found[rule(one.weight)].append((tensors, held, one.weight.name))
-    return {name: _share(found[name]) for name in RULES if name in found}
+            found[shard_rule(one.weight)].append((tensors, held, one.weight.name))
+    return {name: _share(found[name]) for name in SHARD_RULES if name in found}
 
 
-def _share(found: list[tuple[int, int, str]]) -> Share:
+def _share(found: list[tuple[int, int, str]]) -> HeldByRule:
     names = dict.fromkeys(name for _, _, name in found)
-    return Share(sum(tensors for tensors, _, _ in found), sum(held for _, held, _ in found), tuple(names))
+    return HeldByRule(sum(tensors for tensors, _, _ in found), sum(held for _, held, _ in found), tuple(names))
 
 
-def loads(plan: Plan, assumed: Assumptions) -> list[dict[str, Any]]:
+def stage_loads(plan: DevicePlan, assumed: Assumptions) -> list[dict[str, Any]]:
     """What the fullest device of each stage holds: every part of the report, and the total."""
     batch = -(-assumed.batch // assumed.data_parallel)
     return [_load(held, assumed, batch) for held in plan.stages]
 
 
-def figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
+def per_device_figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
     """`per_device` of the report."""
-    plan = planned(model, assumed)
-    found = loads(plan, assumed)
+    plan = plan_devices(model, assumed)
+    found = stage_loads(plan, assumed)
     fullest = max(range(len(found)), key=lambda i: found[i]["total"]["bytes"])
     held, load = plan.stages[fullest], found[fullest]
     return {
         "devices": plan.devices,
         "stage": fullest,
         **load,
-        "working": {**load["working"], "how": inference_activations.how(held.work, load["working"])},
+        "working": {**load["working"], "how": inference_activations.activation_arithmetic(held.work, load["working"])},
         "sharding": {name: share._asdict() for name, share in held.sharding.items()},
         "stages": [_stage(held, load) for held, load in zip(plan.stages, found, strict=True)],
     }
 
 
-def _stage(held: Held, load: dict[str, Any]) -> dict[str, int]:
-    parts = {f"{name}_bytes": load[name]["bytes"] for name in (*PARTS, "total")}
+def _stage(held: StageShareOnDevice, load: dict[str, Any]) -> dict[str, int]:
+    parts = {f"{name}_bytes": load[name]["bytes"] for name in (*MEMORY_PARTS, "total")}
     return {"first_layer": held.first, "layers": held.layers, **parts}
 
 
-def _load(held: Held, assumed: Assumptions, batch: int) -> dict[str, Any]:
-    entries = Entries(held.model, assumed)
+def _load(held: StageShareOnDevice, assumed: Assumptions, batch: int) -> dict[str, Any]:
+    entries = EntryBytes(held.model, assumed)
     source = assumed.source or assumed.context
 
-    def total(wanted: Callable[[Kept], bool]) -> int:
+    def total(wanted: Callable[[CacheEntry], bool]) -> int:
         return batch * sum(
             entries.bytes(one) * int(one.entries(assumed.context, source=source)) for one in held.kept if wanted(one)
         )
 
     load: dict[str, Any] = {
         "weights": {"bytes": held.weights},
-        "kv_cache": {"bytes": total(lambda one: one.what not in STATES)},
-        "state": {"bytes": total(lambda one: one.what in STATES)},
-        "working": inference_activations.figures(held.work, assumed, batch=batch),
+        "kv_cache": {"bytes": total(lambda one: one.what not in STATE_KINDS)},
+        "state": {"bytes": total(lambda one: one.what in STATE_KINDS)},
+        "working": inference_activations.activation_figures(held.work, assumed, batch=batch),
         "overhead": {"bytes": assumed.overhead, "estimate": True},
     }
-    return load | {"total": {"bytes": sum(load[name]["bytes"] for name in PARTS)}}
+    return load | {"total": {"bytes": sum(load[name]["bytes"] for name in MEMORY_PARTS)}}
 
 
-def _on_device(kept: Iterable[Kept], dealt: Shares) -> Iterator[Kept]:
+def _on_device(kept: Iterable[CacheEntry], dealt: Shares) -> Iterator[CacheEntry]:
     """Whole key/value heads on each device, copies where there are fewer; what has no heads is held whole."""
     for one in kept:
         if one.shares is None:

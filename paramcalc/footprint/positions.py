@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from paramcalc.model import Model
 
 # The keys that vLLM looks at (ModelConfig, _get_and_verify_max_len), which name one thing in many families.
-KEYS = (
+MAX_POSITION_KEYS = (
     "max_position_embeddings",
     "n_positions",
     "max_seq_len",
@@ -19,30 +19,30 @@ KEYS = (
     "max_seq_length",
     "seq_len",
 )
-SECTIONS = ("text_config", "llm_config", "language_config")
+LANGUAGE_SECTIONS = ("text_config", "llm_config", "language_config")
 
 
-class Positions(NamedTuple):
+class MaxPositions(NamedTuple):
     """A key and its value."""
 
     key: str
     tokens: int
 
 
-def positions(model: Model) -> Positions | None:
+def max_positions(model: Model) -> MaxPositions | None:
     """What the config states of its language model; None where it states nothing."""
-    sections = (model.config.get(name) for name in SECTIONS)
+    sections = (model.config.get(name) for name in LANGUAGE_SECTIONS)
     for fields in (*sections, model.config):
         if isinstance(fields, Mapping):
-            for key in KEYS:
+            for key in MAX_POSITION_KEYS:
                 if _is_number(fields.get(key)):
-                    return Positions(key, fields[key])
+                    return MaxPositions(key, fields[key])
     return None
 
 
-def beyond(model: Model, context: int) -> list[str]:
+def beyond_max_positions(model: Model, context: int) -> list[str]:
     """That more tokens are asked for than the config states."""
-    stated = positions(model)
+    stated = max_positions(model)
     if stated is None or context <= stated.tokens:
         return []
     return [f"a context of {context:,} tokens is beyond the config's {stated.key} of {stated.tokens:,}"]

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from paramcalc.base.errors import ConfigError
-from paramcalc.families.registry import Family, exists, plain, split_class
+from paramcalc.families.registry import Family, class_exists, normalised, split_class
 
 
-def word(fields: Mapping[str, Any], key: str, origin: str) -> str | None:
+def string_field(fields: Mapping[str, Any], key: str, origin: str) -> str | None:
     """A field that must be a string. Raises ConfigError."""
     value = fields.get(key)
     if value is not None and not isinstance(value, str):
@@ -29,7 +29,7 @@ def stated_architecture(fields: Mapping[str, Any], origin: str) -> str | None:
     raise ConfigError(f"architectures must be a list of class names in {origin}", "such as [LlamaForCausalLM]")
 
 
-def class_of(
+def counted_class(
     family: Family, stated: str | None, model_type: str | None, *, foreign: bool
 ) -> tuple[str, str, list[str]]:
     """The class to count, its head, and doubts about the choice."""
@@ -43,11 +43,13 @@ def class_of(
     if stated is None:
         return family.main_class, main_head, doubts
     prefix, head = split_class(stated)
-    if head is None or plain(prefix) not in family.class_prefixes:
+    if head is None or normalised(prefix) not in family.class_prefixes:
         doubts.append(f"{family.name}: class {stated!r} is not known; counted as {family.main_class}")
         return family.main_class, main_head, doubts
     same_by_main_name = family.class_prefix + stated[len(prefix) :]  # ExaoneForCausalLM is LlamaForCausalLM
-    known = stated == family.main_class or exists(family.name, stated) or exists(family.name, same_by_main_name)
+    known = (
+        stated == family.main_class or class_exists(family.name, stated) or class_exists(family.name, same_by_main_name)
+    )
     if not known:
         doubts.append(f"{family.name}: transformers has no class {stated!r}; its head is taken from the ending")
     return stated, head, doubts

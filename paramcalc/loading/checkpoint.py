@@ -7,7 +7,7 @@ from typing import Any
 
 from paramcalc.base.dtypes import DEFAULT, QUANTISED_REST, dtype
 from paramcalc.base.errors import ConfigError, ParamcalcError
-from paramcalc.sources.document import SIDECARS
+from paramcalc.sources.document import QUANTIZATION_SIDECARS
 
 DEEPEST_SECTION = 2  # thinker_config.text_config
 
@@ -34,19 +34,19 @@ def checkpoint_dtype(fields: Mapping[str, Any], family: str, origin: str, *, qua
     return default, [f"{family}: the config names no dtype; {default} is assumed for the bytes"]
 
 
-QUANTISED = ("quantization_config", "compression_config", "quantization", *SIDECARS)
+QUANT_CONFIG_KEYS = ("quantization_config", "compression_config", "quantization", *QUANTIZATION_SIDECARS)
 
 
-BESIDE = ("expert_dtype",)
+KEYS_BESIDE_QUANT_CONFIG = ("expert_dtype",)
 """Keys of a quantization config that DeepSeek-V4's files have beside it (DeepseekV4Config moves them there)."""
 
 
 def quantization_config(fields: Mapping[str, Any], depth: int = 0) -> tuple[Mapping[str, Any] | None, bool]:
     """What the files say about how the checkpoint is quantised, and whether a section says it, of itself."""
-    for key in QUANTISED:
+    for key in QUANT_CONFIG_KEYS:
         stated = fields.get(key)
         if isinstance(stated, Mapping) and stated:
-            beside = {name: fields[name] for name in BESIDE if name in fields}
+            beside = {name: fields[name] for name in KEYS_BESIDE_QUANT_CONFIG if name in fields}
             return {**beside, **stated}, depth > 0
     sections = [value for value in fields.values() if isinstance(value, Mapping)] if depth < DEEPEST_SECTION else []
     found = (quantization_config(section, depth + 1) for section in sections)

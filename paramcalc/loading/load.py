@@ -7,17 +7,17 @@ from typing import Any
 
 from paramcalc.base.errors import ConfigError, ParamcalcError, StrictError, one_line
 from paramcalc.config import audit
-from paramcalc.families.registry import find, get, index
-from paramcalc.loading.architecture import class_of, stated_architecture, word
+from paramcalc.families.registry import find_family, get_family, index
+from paramcalc.loading.architecture import counted_class, stated_architecture, string_field
 from paramcalc.loading.checkpoint import checkpoint_dtype, known_dtype, quantization_config
-from paramcalc.loading.variants import OWN, Configured, Described
+from paramcalc.loading.variants import NATIVE_TYPE, ConfigModelSource, NativeModelSource
 from paramcalc.model import Model
 from paramcalc.sources import files
 from paramcalc.sources.document import Document, Source
 from paramcalc.tree.component import Component
 
 # Keys of a preset that describe the file rather than the model.
-ABOUT = ("source", "published", "name", "description")
+PRESET_METADATA_KEYS = ("source", "published", "name", "description")
 
 
 def load(
@@ -35,7 +35,7 @@ def load(
     were that family; the result is approximate. `text_only` keeps the language model of a multimodal model. Raises
     ParamcalcError for whatever cannot be read or built.
     """
-    document = files.read(source)
+    document = files.read_document(source)
     _check(overrides, as_family)
     return build(document, overrides=overrides or {}, strict=strict, as_family=as_family, text_only=text_only)
 
@@ -57,14 +57,14 @@ def build(
     text_only: bool = False,
 ) -> Model:
     """Build the model that a document describes."""
-    about = {key: document.fields[key] for key in ABOUT if key in document.fields}
-    fields = {key: value for key, value in document.fields.items() if key not in ABOUT}
+    about = {key: document.fields[key] for key in PRESET_METADATA_KEYS if key in document.fields}
+    fields = {key: value for key, value in document.fields.items() if key not in PRESET_METADATA_KEYS}
     # Which family reads the other overrides depends on these two.
     fields |= {key: overrides[key] for key in ("model_type", "architectures") if key in overrides}
-    if fields.get("model_type") == OWN:
-        if as_family is not None and as_family.lower() != OWN:
+    if fields.get("model_type") == NATIVE_TYPE:
+        if as_family is not None and as_family.lower() != NATIVE_TYPE:
             raise ConfigError(
-                f"model_type: {OWN} cannot be counted as {as_family!r} in {document.origin}",
+                f"model_type: {NATIVE_TYPE} cannot be counted as {as_family!r} in {document.origin}",
                 "leave out --as-family: it is for a model_type that is not known",
             )
         return _strict(_own(document, fields, about, overrides), strict)
@@ -74,17 +74,17 @@ def build(
 def _own(document: Document, fields: dict[str, Any], about: Mapping[str, Any], overrides: Mapping[str, Any]) -> Model:
     from paramcalc.families.native import model as own
 
-    described = Described(fields, document.origin).changed(overrides)
+    described = NativeModelSource(fields, document.origin).changed(overrides)
     fields = described.model_dump(exclude_none=True)
     return _model(
         document,
         about,
         fields=fields,
-        family=OWN,
+        family=NATIVE_TYPE,
         architecture="Transformer",
-        tree=own.tree(described, document.origin),
+        tree=own.native_tree(described, document.origin),
         dtype_name=known_dtype(described.dtype, document.origin),
-        variants=Described(fields, document.origin),
+        variants=NativeModelSource(fields, document.origin),
     )
 
 
@@ -97,15 +97,15 @@ def _from_config(
     text_only: bool,
 ) -> Model:
     origin = document.origin
-    model_type, stated = word(fields, "model_type", origin), stated_architecture(fields, origin)
-    family = find(model_type, stated, origin) if as_family is None else get(as_family)
+    model_type, stated = string_field(fields, "model_type", origin), stated_architecture(fields, origin)
+    family = find_family(model_type, stated, origin) if as_family is None else get_family(as_family)
     foreign = as_family is not None and family.name != model_type
-    architecture, head, doubts = class_of(family, stated, model_type, foreign=foreign)
-    configured = Configured(fields, origin, family, architecture, head, text_only)
+    architecture, head, doubts = counted_class(family, stated, model_type, foreign=foreign)
+    configured = ConfigModelSource(fields, origin, family, architecture, head, text_only)
     view = configured.view(overrides)
     tree = configured.built(view)
     fields = dict(view.fields)
-    doubts += audit.doubts(view)
+    doubts += audit.config_doubts(view)
     if not index()[family.name].goldens:
         doubts.append(f"{family.name}: this family has not been verified against a reference")
     quantization, in_section = quantization_config({**document.beside, **fields})
@@ -124,7 +124,7 @@ def _from_config(
         quantization=quantization,
         quantised_towers=not in_section,
         doubts=list(dict.fromkeys(doubts)),
-        notes=notes + audit.notes(view),
+        notes=notes + audit.config_notes(view),
     )
 
 
@@ -137,7 +137,7 @@ def _model(
     architecture: str,
     tree: Component,
     dtype_name: str,
-    variants: Described | Configured,
+    variants: NativeModelSource | ConfigModelSource,
     quantization: Mapping[str, Any] | None = None,
     quantised_towers: bool = True,
     doubts: list[str] | None = None,

@@ -7,23 +7,32 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.base.errors import ConfigError
-from paramcalc.config.field_roles import WORDS, meant
-from paramcalc.config.overrides import Names, Place, fields_below, filled, known_fields, other_names, overridden, place
-from paramcalc.config.schema import FieldValue, Reading, Stated
+from paramcalc.config.field_roles import FIELD_WORDS, resolve_field_word
+from paramcalc.config.overrides import (
+    FieldNames,
+    FieldPath,
+    field_aliases,
+    field_path,
+    fields_below,
+    known_field_names,
+    with_overrides,
+    with_values,
+)
+from paramcalc.config.schema import ConfigSchema, FieldValue, StatedConfig
 from paramcalc.config.view import Config
-from paramcalc.families.registry import Family, get
-from paramcalc.model import Builder
+from paramcalc.families.registry import Family, get_family
+from paramcalc.model import TreeBuilder
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block
 
 if TYPE_CHECKING:
     from paramcalc.families.native.config import TransformerConfig
 
-OWN = "transformer"
-PLAIN = frozenset((int, float, bool, str, list, type(None)))  # types of values that are no sections
+NATIVE_TYPE = "transformer"
+PLAIN_TYPES = frozenset((int, float, bool, str, list, type(None)))  # types of values that are no sections
 
 
-class Described(NamedTuple):
+class NativeModelSource(NamedTuple):
     """A document's fields under paramcalc's own family; what a sweep varies."""
 
     fields: Mapping[str, Any]
@@ -35,15 +44,17 @@ class Described(NamedTuple):
 
         if overrides.keys() <= self.fields.keys():  # under the names that the file has: the case of a sweep
             return own_fields.parse({**self.fields, **overrides}, self.origin)
-        names = Names(OWN, self.origin, own_fields.NAMES, own_fields.known_fields, absent=lambda _: {})
-        return own_fields.parse(overridden(self.fields, overrides, names), self.origin)
+        names = FieldNames(
+            NATIVE_TYPE, self.origin, own_fields.NATIVE_ALIASES, own_fields.native_field_names, absent=lambda _: {}
+        )
+        return own_fields.parse(with_overrides(self.fields, overrides, names), self.origin)
 
     def values(self) -> dict[str, FieldValue]:
         """The fields by their canonical names."""
         from paramcalc.families.native import config as own_fields
 
         described = self.changed({})
-        names = {own: name for name, own in reversed(own_fields.NAMES.items())}
+        names = {own: name for name, own in reversed(own_fields.NATIVE_ALIASES.items())}
         found = {names.get(own, own): FieldValue(own, value) for own, value in described}
         layers = [entry.model_dump(exclude_none=True) for entry in described.layers or ()]
         found["layers"] = FieldValue(
@@ -60,9 +71,9 @@ class Described(NamedTuple):
         """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
         from paramcalc.families.native import model as own
 
-        return own.tree(self.changed(overrides), self.origin)
+        return own.native_tree(self.changed(overrides), self.origin)
 
-    def builder(self) -> Builder:
+    def builder(self) -> TreeBuilder:
         """The same for many models; they have nothing in common that could be read once."""
         return self.tree
 
@@ -70,12 +81,12 @@ class Described(NamedTuple):
         """The component tree of other fields. Raises ConfigError where there is no such model."""
         return self._replace(fields=fields).tree({})
 
-    def stated(self) -> Stated:
+    def stated(self) -> StatedConfig:
         """The fields, defaults and all."""
-        return Stated(self.fields)
+        return StatedConfig(self.fields)
 
 
-class Configured(NamedTuple):
+class ConfigModelSource(NamedTuple):
     """A document's fields, and the family and class they describe; what a sweep varies."""
 
     fields: Mapping[str, Any]
@@ -88,7 +99,7 @@ class Configured(NamedTuple):
     def view(self, overrides: Mapping[str, Any]) -> Config:
         """The strict view of the fields, with other values in some."""
         return Config(
-            overridden(self.fields, self.spelled(overrides), self.names()) if overrides else self.fields,
+            with_overrides(self.fields, self.spelled(overrides), self.names()) if overrides else self.fields,
             self.family.reading,
             family=self.family.name,
             origin=self.origin,
@@ -99,9 +110,12 @@ class Configured(NamedTuple):
 
     def spelled(self, overrides: Mapping[str, Any]) -> Mapping[str, Any]:
         """The overrides under names of the family, where they are words like n_layers that it does not read itself."""
-        words = (overrides.keys() & WORDS.keys()) - {*self.family.reading.defaults, *self.names().others}
+        words = (overrides.keys() & FIELD_WORDS.keys()) - {*self.family.reading.defaults, *self.names().others}
         values = self.values() if words else {}
-        return {(meant(values, name) if name in words else None) or name: value for name, value in overrides.items()}
+        return {
+            (resolve_field_word(values, name) if name in words else None) or name: value
+            for name, value in overrides.items()
+        }
 
     def values(self) -> dict[str, FieldValue]:
         """The fields of the language model by their canonical names, and every list with an entry for each layer.
@@ -110,11 +124,11 @@ class Configured(NamedTuple):
         names, so that there is no width of the model, and no depth.
         """
         root = self.view({})
-        views = describing(root, self.built(root))
+        views = language_model_views(root, self.built(root))
         found: dict[str, FieldValue] = {}
         for view in views:
             path = view.path if len(views) > 1 else ""
-            found |= {path + name: one for name, one in fields_of(view).items()}
+            found |= {path + name: one for name, one in view_fields(view).items()}
         return found
 
     def built(self, view: Config) -> Component:
@@ -130,28 +144,30 @@ class Configured(NamedTuple):
         """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
         return self.built(self.view(overrides))
 
-    def builder(self) -> Builder:
+    def builder(self) -> TreeBuilder:
         """The same for many models: what their fields have in common is found and checked once."""
         base = self.view({})
         self.built(base)  # so that it has read its fields
-        known: dict[tuple[str, ...], tuple[list[Place], list[str]]] = {}
+        known: dict[tuple[str, ...], tuple[list[FieldPath], list[str]]] = {}
 
         def tree(overrides: Mapping[str, Any]) -> Component:
-            if not PLAIN.issuperset(map(type, overrides.values())):
+            if not PLAIN_TYPES.issuperset(map(type, overrides.values())):
                 return self.tree(overrides)  # a section of its own, in which other overrides may have their place
             names = tuple(overrides)
             if names not in known:
-                places = [place(self.fields, name, self.names()) for name in names]
+                places = [field_path(self.fields, name, self.names()) for name in names]
                 known[names] = places, [key for one in places for key in one.changed()]
             places, changed = known[names]
-            return self.built(base.of(filled(self.fields, places, overrides.values()), changed))
+            return self.built(base.of(with_values(self.fields, places, overrides.values()), changed))
 
         return tree
 
-    def names(self) -> Names:
+    def names(self) -> FieldNames:
         """How its fields may be called."""
         reading = self.family.reading
-        return Names(self.family.name, self.origin, other_names(reading), self.known, partial(passed, reading))
+        return FieldNames(
+            self.family.name, self.origin, field_aliases(reading), self.known, partial(section_defaults, reading)
+        )
 
     def known(self) -> set[str]:
         """Every key that may stand in a file of the family; of sections those that this one's recipe reads."""
@@ -159,27 +175,27 @@ class Configured(NamedTuple):
             below = fields_below(self.stated())
         except ConfigError:  # which the overrides may mend
             below = iter(())
-        return {*known_fields(self.family.reading), *below}
+        return {*known_field_names(self.family.reading), *below}
 
     def of(self, fields: Mapping[str, Any]) -> Component:
         """The component tree of other fields. Raises ConfigError where there is no such model."""
         return self._replace(fields=fields).tree({})
 
-    def stated(self) -> Stated:
+    def stated(self) -> StatedConfig:
         """The fields as they stand, and how the recipe reads them and their sections."""
         view = self.view({})
         self.built(view)
         return view.as_stated()
 
 
-def passed(reading: Reading, path: Sequence[str]) -> Mapping[str, Any]:
+def section_defaults(reading: ConfigSchema, path: Sequence[str]) -> Mapping[str, Any]:
     """What the class passes to the model of a section where the file does not have it; nothing of other sections."""
     for step in path:
-        own = get(reading.kind).reading.sections if reading.kind else {}
-        reading = {**own, **reading.sections}.get(step, Reading({}))
+        own = get_family(reading.kind).reading.sections if reading.kind else {}
+        reading = {**own, **reading.sections}.get(step, ConfigSchema({}))
     if not reading.kind:
         return {}
-    inner = {name: passed(section, ()) for name, section in reading.sections.items() if section.kind}
+    inner = {name: section_defaults(section, ()) for name, section in reading.sections.items() if section.kind}
     return {**reading.defaults, "model_type": reading.kind, **inner}
 
 
@@ -191,14 +207,14 @@ def _views(view: Config) -> Iterator[Config]:
             yield from _views(section)
 
 
-def describing(root: Config, tree: Component) -> list[Config]:
+def language_model_views(root: Config, tree: Component) -> list[Config]:
     """The views whose width is that of the language model's layers; the whole file's where it is, or where none is.
 
     A section called text_config beside others is the language model's, others are of what speaks or acts for it.
     """
-    from paramcalc.tree.language import sizes_of_layers
+    from paramcalc.tree.language import layer_sizes
 
-    layers = set(map(id, sizes_of_layers(tree)))
+    layers = set(map(id, layer_sizes(tree)))
     found = [view for view in _views(root) if id(view.size_given("hidden_size")) in layers]
     if not found or found[0] is root:
         return [root]
@@ -207,7 +223,7 @@ def describing(root: Config, tree: Component) -> list[Config]:
     return [next((view for view in found if view.path.endswith("text_config.")), found[0])]
 
 
-def fields_of(view: Config) -> dict[str, FieldValue]:
+def view_fields(view: Config) -> dict[str, FieldValue]:
     """Every declared field of a view and every list that it states.
 
     With dots in their names those of the sections that size its layers, as DBRX has them.
@@ -224,7 +240,7 @@ def fields_of(view: Config) -> dict[str, FieldValue]:
     for section in view.sections():
         if section.family == view.family:
             step = section.path.removeprefix(view.path)
-            found |= {step + name: one for name, one in fields_of(section).items()}
+            found |= {step + name: one for name, one in view_fields(section).items()}
     return found
 
 

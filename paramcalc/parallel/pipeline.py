@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Block, Run, Stack, depth, main, stacks
+from paramcalc.tree.containers import Block, Run, Stack, main_stack, num_layers, stacks
 
 
 class Stage(NamedTuple):
@@ -17,7 +17,7 @@ class Stage(NamedTuple):
     layers: int
 
 
-class Cut(NamedTuple):
+class StageCut(NamedTuple):
     """What goes into a stage: layers of the `main` stack, what is before and after it, owners of tied tensors."""
 
     main: Stack
@@ -37,21 +37,21 @@ def stages(tree: Component, count: int) -> list[Stage]:
     found = stacks(tree)
     if not found:
         return [Stage(tree, 0, 0)]
-    divided = main(found)
+    divided = main_stack(found)
     if count == 1:
-        return [Stage(tree, 0, depth(divided))]
+        return [Stage(tree, 0, num_layers(divided))]
     _check(divided, count)
     owners = frozenset(tie.owner for tie in tree.all_ties())
     built, start = [], 0
-    for i, layers in enumerate(layers_of(depth(divided), count)):
+    for i, layers in enumerate(layers_per_stage(num_layers(divided), count)):
         last = i == count - 1
-        cut = Cut(divided, start, layers, before=i == 0, after=last, owners=owners if last else frozenset())
+        cut = StageCut(divided, start, layers, before=i == 0, after=last, owners=owners if last else frozenset())
         built.append(Stage(_part(tree, cut, ""), start, layers))
         start += layers
     return built
 
 
-def layers_of(layers: int, count: int) -> list[int]:
+def layers_per_stage(layers: int, count: int) -> list[int]:
     """Layers of each stage, as vLLM deals them out (get_pp_indices): the rest goes to stages before the last."""
     each, rest = divmod(layers, count)
     counts = [each] * count
@@ -61,7 +61,7 @@ def layers_of(layers: int, count: int) -> list[int]:
 
 
 def _check(main: Stack, count: int) -> None:
-    layers = depth(main)
+    layers = num_layers(main)
     if any(run.passes > 1 for run in main.runs) or any(True for _ in main.all_ties()):
         raise ParamcalcError(
             f"pipeline_parallel {count}: the layers share weights, which no two stages can hold",
@@ -73,7 +73,7 @@ def _check(main: Stack, count: int) -> None:
         )
 
 
-def _part(tree: Component, cut: Cut, prefix: str) -> Component:
+def _part(tree: Component, cut: StageCut, prefix: str) -> Component:
     """What of a block is in the stage."""
     if tree is cut.main:
         return cut.main.but(first=cut.first, runs=_layers(cut))
@@ -89,7 +89,7 @@ def _part(tree: Component, cut: Cut, prefix: str) -> Component:
     return tree.but(items=items)
 
 
-def _layers(cut: Cut) -> tuple[Run, ...]:
+def _layers(cut: StageCut) -> tuple[Run, ...]:
     runs, at = [], 0
     for run in cut.main.runs:
         low, high = max(cut.first, at), min(cut.first + cut.layers, at + int(run.repeat))

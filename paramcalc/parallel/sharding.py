@@ -13,10 +13,10 @@ from typing import Literal, NamedTuple, get_args
 
 from paramcalc.assumptions import Assumptions
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.tree.weights import Split, Weight
+from paramcalc.tree.weights import ShardSpec, Weight
 
-Rule = Literal["column", "row", "vocab", "expert", "replicated"]
-RULES: tuple[Rule, ...] = get_args(Rule)
+ShardRule = Literal["column", "row", "vocab", "expert", "replicated"]
+SHARD_RULES: tuple[ShardRule, ...] = get_args(ShardRule)
 VOCABULARY_STEP = 64  # vLLM pads a vocabulary that it divides to a multiple of this (VocabParallelEmbedding)
 
 
@@ -36,14 +36,14 @@ class Shares(NamedTuple):
         if weight.split is None or not _is_divided(weight):
             return amount
         side = _side(weight)
-        held = dealt(weight.split, side, self.within if weight.experts > 1 else self.tensor)
+        held = largest_share(weight.split, side, self.within if weight.experts > 1 else self.tensor)
         return -(-amount * held // side)
 
 
-WHOLE = Shares()
+UNSHARDED = Shares()
 
 
-def shares(assumed: Assumptions) -> Shares:
+def shares_under(assumed: Assumptions) -> Shares:
     """The shares under the parallelism that is assumed.
 
     The tensor-parallel devices of all data-parallel groups hold the experts of a layer together: `expert_parallel` of
@@ -60,12 +60,12 @@ def shares(assumed: Assumptions) -> Shares:
     return Shares(assumed.tensor_parallel, expert, max(1, group // expert))
 
 
-def devices(assumed: Assumptions) -> int:
+def device_count(assumed: Assumptions) -> int:
     """Devices in all: the stages of the pipeline, each of so many."""
     return assumed.pipeline_parallel * max(assumed.tensor_parallel * assumed.data_parallel, assumed.expert_parallel)
 
 
-def rule(weight: Weight) -> Rule:
+def shard_rule(weight: Weight) -> ShardRule:
     """The rule by which a tensor is divided."""
     if weight.experts > 1:
         return "expert"
@@ -78,7 +78,7 @@ def last_names(paths: Sequence[str]) -> str:
     return " ".join(dict.fromkeys(end.rpartition(".")[2] for end in ends))
 
 
-def dealt(split: Split, side: int, count: int) -> int:
+def largest_share(split: ShardSpec, side: int, count: int) -> int:
     """Rows or columns of `side` on the fullest of `count` devices."""
     if count == 1:
         return side
@@ -89,7 +89,7 @@ def dealt(split: Split, side: int, count: int) -> int:
     return _dealt(own, int(split.units), count) + _dealt(fused, int(split.fused_units), count)
 
 
-def check(weights: Iterable[Weight], assumed: Assumptions) -> None:
+def check_divisible(weights: Iterable[Weight], assumed: Assumptions) -> None:
     """Raise ParamcalcError where heads cannot be dealt out evenly, or where there are no experts to deal out.
 
     Key/value heads are fewer: devices may hold copies of them, as many of each. Towers of images and sound are padded

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from paramcalc.reports.scaling import Point
 
 DEPTH, WIDTH = "depth", "width"
-UNITS = {
+AXIS_LABELS = {
     DEPTH: "depth (layers)",
     WIDTH: "width (channels)",
     "d_ff": "FFN width (channels)",
@@ -20,7 +20,7 @@ UNITS = {
 }
 
 
-class Axis(NamedTuple):
+class CategoryAxis(NamedTuple):
     """Places side by side, whatever their values."""
 
     label: str
@@ -39,8 +39,8 @@ class HeatMap(NamedTuple):
     """Parameters over a grid, a row for each y from the lowest on; None where there is no such model."""
 
     title: str
-    x: Axis
-    y: Axis
+    x: CategoryAxis
+    y: CategoryAxis
     totals: tuple[tuple[int | None, ...], ...]
     levels: tuple[int, ...]  # parameters along the lines between the cells
     marks: tuple[Mark, ...]
@@ -50,7 +50,7 @@ class Bars(NamedTuple):
     """Parameters by category, stacked; nothing where there is no such model."""
 
     title: str
-    x: Axis
+    x: CategoryAxis
     parts: Mapping[str, tuple[int, ...]]
 
     @property
@@ -77,7 +77,7 @@ class Series(NamedTuple):
     distinction: str = ""  # what the best one is
 
 
-class Scale(NamedTuple):
+class NumberAxis(NamedTuple):
     """An axis of numbers: its ends, and where it is marked."""
 
     label: str
@@ -98,8 +98,8 @@ class Scatter(NamedTuple):
     """Models by two of their figures."""
 
     title: str
-    x: Scale
-    y: Scale
+    x: NumberAxis
+    y: NumberAxis
     series: tuple[Series, ...]
     diagonal: str = ""  # what lies where both figures are the same
 
@@ -107,9 +107,9 @@ class Scatter(NamedTuple):
 Plot = HeatMap | Bars | Scatter
 
 
-def unit(name: str) -> str:
+def axis_label(name: str) -> str:
     """A field with its unit."""
-    return UNITS.get(name, name)
+    return AXIS_LABELS.get(name, name)
 
 
 def varying(rows: Sequence[Point]) -> tuple[list[str], tuple[str, ...]]:

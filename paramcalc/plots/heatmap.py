@@ -8,7 +8,7 @@ from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.plots.data import DEPTH, WIDTH, Axis, Bars, HeatMap, Mark, unit, varying
+from paramcalc.plots.data import DEPTH, WIDTH, Bars, CategoryAxis, HeatMap, Mark, axis_label, varying
 from paramcalc.reports.scaling import DesignReport, Reference, ScaleReport
 from paramcalc.tree.component import Component
 from paramcalc.tree.weights import CATEGORIES
@@ -25,7 +25,7 @@ def swept(report: ScaleReport) -> dict[str, list[Any]]:
     return {name: values for name, values in report.axes.items() if len(values) > 1}
 
 
-def heat_map(report: ScaleReport) -> HeatMap:
+def heat_map_of(report: ScaleReport) -> HeatMap:
     """Parameters over two axes; of depth and width, depth goes up. Raises ParamcalcError for more or fewer axes."""
     axes = swept(report)
     if len(axes) != 2:
@@ -39,15 +39,15 @@ def heat_map(report: ScaleReport) -> HeatMap:
     up, across = in_order(rows), in_order(columns)
     totals = tuple(tuple(found[i, j] for j in across) for i in up)
     known = [total for row in totals for total in row if total is not None]
-    y, x = axis(outer, [rows[i] for i in up]), axis(inner, [columns[j] for j in across])
-    marks = tuple(placed(report.overlay, x, y)) if (outer, inner) == (DEPTH, WIDTH) else ()
+    y, x = category_axis(outer, [rows[i] for i in up]), category_axis(inner, [columns[j] for j in across])
+    marks = tuple(marks_on_grid(report.overlay, x, y)) if (outer, inner) == (DEPTH, WIDTH) else ()
     title = f"{report.model.name}: total parameters"
-    return HeatMap(title, x, y, totals, levels(min(known), max(known)), marks)
+    return HeatMap(title, x, y, totals, contour_levels(min(known), max(known)), marks)
 
 
-def axis(name: str, values: Sequence[Any]) -> Axis:
+def category_axis(name: str, values: Sequence[Any]) -> CategoryAxis:
     """The places of an axis with its unit."""
-    return Axis(unit(name), tuple(values))
+    return CategoryAxis(axis_label(name), tuple(values))
 
 
 def in_order(values: Sequence[Any]) -> list[int]:
@@ -56,7 +56,7 @@ def in_order(values: Sequence[Any]) -> list[int]:
     return sorted(range(len(values)), key=values.__getitem__) if numbers else list(range(len(values)))
 
 
-def placed(references: Sequence[Reference], x: Axis, y: Axis) -> list[Mark]:
+def marks_on_grid(references: Sequence[Reference], x: CategoryAxis, y: CategoryAxis) -> list[Mark]:
     """Published models that lie on the grid."""
     places = [(one.name, between(x.values, one.width), between(y.values, one.depth)) for one in references]
     return [Mark(name, across, up) for name, across, up in places if across is not None and up is not None]
@@ -70,7 +70,7 @@ def between(values: Sequence[int], value: int) -> float | None:
     return None
 
 
-def levels(low: int, high: int) -> tuple[int, ...]:
+def contour_levels(low: int, high: int) -> tuple[int, ...]:
     """Round numbers between two: 1, 2 and 5 times powers of ten, fewer of each ten where that is too many."""
     found: tuple[int, ...] = ()
     for steps in ((1, 2, 5), (1, 5), (1,)):
@@ -89,19 +89,21 @@ def rounds(low: float, high: float, steps: Sequence[int]) -> tuple[int, ...]:
 # -- categories ---------------------------------------------------------------------------------------------------
 
 
-def bars(report: ScaleReport | DesignReport, base: Model) -> Bars:
+def bars_of(report: ScaleReport | DesignReport, base: Model) -> Bars:
     """Parameters by category at every point. Raises ParamcalcError where there are too many of them."""
     if len(report.rows) > MOST_BARS:
         problem = f"{len(report.rows):,} points are too many to stack; there is room for {MOST_BARS}"
         raise ParamcalcError(problem, "sweep fewer values, or two axes with --plot-kind heatmap")
-    found = [by_category(base.variants.tree(row.fields)) if row.valid else {} for row in report.rows]
+    found = [category_totals(base.variants.tree(row.fields)) if row.valid else {} for row in report.rows]
     present = [str(category) for category in CATEGORIES if any(category in one for one in found)]
     parts = {category: tuple(one.get(category, 0) for one in found) for category in present}
     names, places = varying(report.rows)
-    return Bars(f"{report.model.name}: parameters by category", Axis(" x ".join(map(unit, names)), places), parts)
+    return Bars(
+        f"{report.model.name}: parameters by category", CategoryAxis(" x ".join(map(axis_label, names)), places), parts
+    )
 
 
-def by_category(tree: Component) -> dict[str, int]:
+def category_totals(tree: Component) -> dict[str, int]:
     """The parameters of each category: what `count` says."""
     found: dict[str, int] = {}
     for tally in tree.tallies():

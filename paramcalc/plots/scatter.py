@@ -7,33 +7,33 @@ from math import ceil, floor, log10
 
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.units import human_bytes, short_count
-from paramcalc.plots.data import DEPTH, UNITS, WIDTH, Dot, Scale, Scatter, Series, unit, varying
+from paramcalc.plots.data import AXIS_LABELS, DEPTH, WIDTH, Dot, NumberAxis, Scatter, Series, axis_label, varying
 from paramcalc.plots.heatmap import rounds
 from paramcalc.reports.scaling import DesignReport, Reference, ScaleReport
 
 MOST_LABELS = 24  # points that are named
 MOST_SERIES = 6  # lines that can be told apart, with those of published models beside them
 NEAR = 2  # published models of up to so many times the parameters, or as many times fewer, are named
-WITHIN = 10  # and shown at all: others would push the axes apart
+LABELLED_RATIO = 10  # and shown at all: others would push the axes apart
 FAR = 8  # largest over smallest value from which on an axis is logarithmic
 NEARLY_EQUAL = 0.1  # share of the largest value within which all values count as one
 
 
-def frontier(report: DesignReport) -> Scatter:
+def frontier_plot(report: DesignReport) -> Scatter:
     """The width (or whatever was sought) that meets the budget at each depth, with published models."""
     sought = report.goal.solve
     rows = [(i, row) for i, row in enumerate(report.rows) if row.valid]
     dots = tuple(Dot(row.depth or 0, row.at[sought], str(row.at[sought])) for _, row in rows)
     best = next((place for place, (i, _) in enumerate(rows) if i == report.best), None)
     sizes = [row.parameters.total for _, row in rows if row.parameters]
-    beside = [] if sought != WIDTH else ladders(report, sizes, lambda one: (one.depth, one.width))
+    beside = [] if sought != WIDTH else ladder_series(report, sizes, lambda one: (one.depth, one.width))
     word = "the largest" if report.goal.budget is None else "the closest"
     series = (Series(aim(report), dots, joined=True, best=best, distinction=word), *beside)
     shown = [dot for one in series for dot in one.dots]
     return Scatter(
-        f"{report.model.name}: {unit(sought).split(' (')[0]} at each depth, {aim(report)}",
-        scale(UNITS[DEPTH], [dot.x for dot in shown]),
-        scale(unit(sought), [dot.y for dot in shown]),
+        f"{report.model.name}: {axis_label(sought).split(' (')[0]} at each depth, {aim(report)}",
+        number_axis(AXIS_LABELS[DEPTH], [dot.x for dot in shown]),
+        number_axis(axis_label(sought), [dot.y for dot in shown]),
         series,
     )
 
@@ -53,25 +53,25 @@ def budget(report: DesignReport) -> str:
     return human_bytes(size) if report.goal.match == "weight-bytes" else short_count(size)
 
 
-def active(report: ScaleReport | DesignReport) -> Scatter:
+def active_plot(report: ScaleReport | DesignReport) -> Scatter:
     """All parameters against those that one token uses. Raises ParamcalcError where those are the same."""
     if not has_experts(report):
         raise ParamcalcError(f"--plot-kind moe: {report.model.name} has no experts", "every parameter of it is active")
-    own = families(report)
+    own = point_series(report)
     sizes = [dot.y for one in own for dot in one.dots]
-    series = (*own, *ladders(report, sizes, lambda one: (one.parameters.active, one.parameters.total)))
+    series = (*own, *ladder_series(report, sizes, lambda one: (one.parameters.active, one.parameters.total)))
     x, y = [dot.x for one in series for dot in one.dots], [dot.y for one in series for dot in one.dots]
     both = far(x) or far(y)  # logarithmic or not: what is the same lies on a straight line
     return Scatter(
         f"{report.model.name}: total against active parameters",
-        scale("active parameters of one token", x, written=short_count, logarithmic=both),
-        scale("total parameters", y, written=short_count, logarithmic=both),
+        number_axis("active parameters of one token", x, written=short_count, logarithmic=both),
+        number_axis("total parameters", y, written=short_count, logarithmic=both),
         series,
         diagonal="dense",
     )
 
 
-def families(report: ScaleReport | DesignReport) -> list[Series]:
+def point_series(report: ScaleReport | DesignReport) -> list[Series]:
     """The points by their places on all axes but the last; where that makes too many series, as one."""
     names, _ = varying(report.rows)
     *outer, inner = names
@@ -93,14 +93,14 @@ def has_experts(report: ScaleReport | DesignReport) -> bool:
     return any(row.parameters and row.parameters.active != row.parameters.total for row in report.rows)
 
 
-def ladders(
+def ladder_series(
     report: ScaleReport | DesignReport, sizes: Sequence[int], place: Callable[[Reference], tuple[int, int]]
 ) -> list[Series]:
     """Published models, a series for each ladder: those not far from the sizes of the sweep, the nearest ones named."""
     found = []
     for ladder in dict.fromkeys(one.ladder for one in report.overlay):
         rungs = [one for one in report.overlay if one.ladder == ladder]
-        shown = [one for one in rungs if near(one, sizes, WITHIN)]
+        shown = [one for one in rungs if near(one, sizes, LABELLED_RATIO)]
         dots = tuple(Dot(*place(one), one.name if near(one, sizes, NEAR) else "") for one in shown)
         name = ladder if len(shown) == len(rungs) else f"{ladder} ({len(shown)} of {len(rungs)})"
         found.append(Series(name, dots, joined=False))
@@ -117,20 +117,20 @@ def far(values: Sequence[int]) -> bool:
     return max(values) > FAR * max(1, min(values))
 
 
-def scale(
+def number_axis(
     label: str, values: Sequence[int], *, written: Callable[[int], str] = str, logarithmic: bool | None = None
-) -> Scale:
+) -> NumberAxis:
     """An axis with some room at both ends, logarithmic where that is asked for, or else where values differ much."""
     low, high = max(1, min(values)), max(1, *values)
     if far(values) if logarithmic is None else logarithmic:
         room = (high / low) ** 0.06 if high > low else 2.0
         ends: tuple[float, float] = low / room, high * room
         steps = (1, 2, 5) if high < 1000 * low else (1,)
-        return Scale(label, *ends, logarithmic=True, ticks=rounds(*ends, steps), written=written)
+        return NumberAxis(label, *ends, logarithmic=True, ticks=rounds(*ends, steps), written=written)
     nearly_equal = high - low < NEARLY_EQUAL * high  # an axis of their differences would bear one label many times
     room = 0.1 * high if nearly_equal else 0.08 * (high - low)
     ends = low - room, high + room
-    return Scale(label, *ends, logarithmic=False, ticks=evenly(*ends), written=written)
+    return NumberAxis(label, *ends, logarithmic=False, ticks=evenly(*ends), written=written)
 
 
 def evenly(low: float, high: float) -> tuple[int, ...]:

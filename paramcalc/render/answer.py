@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from paramcalc.render.text import Row
+from paramcalc.render.text import RowData
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,10 +18,10 @@ AnyReport = TypeVar("AnyReport", bound="Report")
 class View(NamedTuple):
     """Rows for CSV and Markdown, and the table for a width; each is made when it is asked for."""
 
-    rows: Callable[[], Sequence[Row]]
+    rows: Callable[[], Sequence[RowData]]
     table: Callable[[int | None], RenderableType | str]
 
 
-def read(schema: type[AnyReport], answers: Sequence[Mapping[str, Any]]) -> list[AnyReport]:
+def validated(schema: type[AnyReport], answers: Sequence[Mapping[str, Any]]) -> list[AnyReport]:
     """The answers checked against the schema of their report."""
     return [schema.model_validate(answer) for answer in answers]

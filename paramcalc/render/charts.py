@@ -14,14 +14,14 @@ from paramcalc.base.errors import printable
 from paramcalc.base.units import human_count, percent, short_count
 from paramcalc.plots.data import Bars, HeatMap, Plot
 from paramcalc.render.colors import LIGHT, OKABE_ITO, VIRIDIS
-from paramcalc.render.text_plots import packed, scatter
+from paramcalc.render.text_plots import items_in_lines, scatter_text
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 SHADES = " ·:░▒▓█"
 FILLS = "█▓▒░▞#=+:"
-NONE = "-"
+NO_MODEL = "-"
 WIDEST = 100  # columns of a chart, however wide the terminal
 TALLEST = 40  # rows of a heat map
 
@@ -33,24 +33,24 @@ def chart(plot: Plot, width: int | None, *, color: bool) -> Text:
     room = min(width or WIDEST, WIDEST)
     lines = [Text(printable(plot.title), style="bold")]
     if isinstance(plot, HeatMap):
-        lines += heat_map(plot, room, color=color)
+        lines += heat_map_text(plot, room, color=color)
     elif isinstance(plot, Bars):
-        lines += bars(plot, room, color=color)
+        lines += bars_text(plot, room, color=color)
     else:
-        lines += scatter(plot, room)
+        lines += scatter_text(plot, room)
     return Text("\n").join(lines)
 
 
 # -- heat map -----------------------------------------------------------------------------------------------------
 
 
-def heat_map(plot: HeatMap, room: int, *, color: bool) -> Iterator[Text]:
+def heat_map_text(plot: HeatMap, room: int, *, color: bool) -> Iterator[Text]:
     """The totals in cells, those between two lines of equal parameters in one colour."""
     from rich.text import Text
 
     names = [printable(str(value)) for value in plot.y.values]
     left = max(map(len, names))
-    numbers = [[NONE if total is None else short_count(total) for total in row] for row in plot.totals]
+    numbers = [[NO_MODEL if total is None else short_count(total) for total in row] for row in plot.totals]
     heads = [printable(str(value)) for value in plot.x.values]
     cell = max(len(text) for row in [heads, *numbers] for text in row) + (2 if color else 4)
     written = left + 1 + cell * len(heads) <= room
@@ -61,12 +61,12 @@ def heat_map(plot: HeatMap, room: int, *, color: bool) -> Iterator[Text]:
     for i in reversed(range(0, len(names), up)):
         line = Text(f"{names[i]:>{left}} ")
         for total, number in zip(plot.totals[i][::across], numbers[i][::across], strict=True):
-            line.append_text(square(plot, total, number if written else "", cell=cell, color=color))
+            line.append_text(heat_map_cell(plot, total, number if written else "", cell=cell, color=color))
         yield line
     yield Text(" " * (left + 1) + ruler(heads[::across], cell))
     yield Text(" " * (left + 2) + plot.x.label)
     yield Text("")
-    yield from packed(bands(plot, color=color), room)
+    yield from items_in_lines(bands(plot, color=color), room)
     if across > 1 or up > 1:
         shown = [f"every {ordinal(n)} {what}" for n, what in ((across, "column"), (up, "row")) if n > 1]
         yield Text(f"{' and '.join(shown)}; --plot FILE shows all")
@@ -78,12 +78,12 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def square(plot: HeatMap, total: int | None, number: str, *, cell: int, color: bool) -> Text:
+def heat_map_cell(plot: HeatMap, total: int | None, number: str, *, cell: int, color: bool) -> Text:
     """One cell with its number, if there is room for it, and its colour or shade."""
     from rich.text import Text
 
     if total is None:
-        return Text(f"{NONE:^{cell}}", style="dim")
+        return Text(f"{NO_MODEL:^{cell}}", style="dim")
     band = bisect_right(plot.levels, total)
     if color:
         return Text(f"{number:^{cell}}", style=fill(band, plot))
@@ -126,19 +126,19 @@ def bands(plot: HeatMap, *, color: bool) -> Iterator[Text]:
 # -- bars ---------------------------------------------------------------------------------------------------------
 
 
-def bars(plot: Bars, room: int, *, color: bool) -> Iterator[Text]:
+def bars_text(plot: Bars, room: int, *, color: bool) -> Iterator[Text]:
     """A bar for each model, its length the total, divided by category."""
     from rich.text import Text
 
     names, totals = [printable(name) for name in plot.x.values], plot.totals
-    written = [human_count(total) if total else NONE for total in totals]
+    written = [human_count(total) if total else NO_MODEL for total in totals]
     left, right = max(map(len, names)), max(map(len, written))
     cells = max(8, room - left - right - 4)
     seen: set[int] = set()
     yield Text(plot.x.label)
     for i, total in enumerate(totals):
         line = Text(f"{names[i]:>{left}}  ")
-        parts = shared([values[i] for values in plot.parts.values()], round(cells * total / max(totals)))
+        parts = cells_in_proportion([values[i] for values in plot.parts.values()], round(cells * total / max(totals)))
         for number, part in enumerate(parts):
             line.append_text(piece(number, color=color, cells=part))
         seen |= {number for number, part in enumerate(parts) if part}
@@ -146,14 +146,14 @@ def bars(plot: Bars, room: int, *, color: bool) -> Iterator[Text]:
     yield Text("")
     legend, hidden = [], []
     for number, (name, values) in enumerate(plot.parts.items()):
-        share = f"{name.replace('_', ' ')} {shares(values, totals)}"
+        share = f"{name.replace('_', ' ')} {share_text(values, totals)}"
         if number in seen:
             legend.append(Text().append_text(piece(number, color=color, cells=2)).append(f" {share}"))
         else:
             hidden.append(Text(share))
-    yield from packed(legend, room)
+    yield from items_in_lines(legend, room)
     if hidden:
-        yield from packed([Text("too small to see:"), *hidden], room)
+        yield from items_in_lines([Text("too small to see:"), *hidden], room)
 
 
 def piece(number: int, *, color: bool, cells: int) -> Text:
@@ -165,13 +165,13 @@ def piece(number: int, *, color: bool, cells: int) -> Text:
     return Text(FILLS[number % len(FILLS)] * cells)
 
 
-def shares(values: Sequence[int], totals: Sequence[int]) -> str:
+def share_text(values: Sequence[int], totals: Sequence[int]) -> str:
     """The share of a category in the first model and in the last."""
     found = [percent(value, total) for value, total in zip(values, totals, strict=True) if total]
     return found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
 
 
-def shared(values: Sequence[int], cells: int) -> list[int]:
+def cells_in_proportion(values: Sequence[int], cells: int) -> list[int]:
     """Cells in proportion to values; what rounding leaves over goes to those that lost most by it."""
     total = sum(values)
     if not total:

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from paramcalc.base.errors import printable
 from paramcalc.base.units import exact, human_count, number_of
-from paramcalc.render.answer import View, read
-from paramcalc.render.table import GAP, WIDE, Column, fitted, heading, with_rest
-from paramcalc.render.text import Row
+from paramcalc.render.answer import View, validated
+from paramcalc.render.table import COLUMN_GAP, WIDE, Column, fit_columns, heading, with_rest
+from paramcalc.render.text import RowData
 from paramcalc.reports.compare import CompareReport
-from paramcalc.scaling.compare import labels
+from paramcalc.scaling.compare import model_labels
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
     from paramcalc.reports.base import ModelInfo
-    from paramcalc.reports.compare import Change, ChangeStep, Compared
+    from paramcalc.reports.compare import ChangeStep, Compared, ReviewedChange
 
 Lines = Sequence["Compared | None"]  # None: a line left free
-LONGEST = 20  # characters of a model's name or of a value in a column
+LONGEST_VALUE = 20  # characters of a model's name or of a value in a column
 LABELS = {
     "parameters.total": "total",
     "parameters.active": "active",
@@ -52,7 +52,7 @@ LABELS = {
 
 def compare_view(answer: Mapping[str, Any]) -> View:
     """What `compare` shows."""
-    [report] = read(CompareReport, [answer])
+    [report] = validated(CompareReport, [answer])
     return View(lambda: compare_rows(report), lambda width: compare_table(report, width))
 
 
@@ -62,7 +62,7 @@ def compare_table(report: CompareReport, width: int | None) -> Group:
     from rich.text import Text
 
     room, blank = width or WIDE, Text("")
-    names = labels(report.models)
+    names = model_labels(report.models)
     parts: list[RenderableType] = [heading_of(*pair) for pair in zip(names, report.models, strict=True)]
     parts.append(Text(f"context {number_of(report.assumptions.context, 'token')}  batch 1  full attention"))
     parts += [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
@@ -107,7 +107,7 @@ def spaced(rows: Sequence[Compared]) -> Iterator[Compared | None]:
 
 def width_of(columns: Sequence[Column]) -> int:
     """Characters of a line of these columns."""
-    return sum(column.width for column in columns) - GAP
+    return sum(column.width for column in columns) - COLUMN_GAP
 
 
 def figure_column(rows: Lines) -> Column:
@@ -127,7 +127,7 @@ def figure_columns(
 ) -> Iterator[Column]:
     """The first model's figures, and those of others with what they are to it; `least` leaves that out."""
     for i in [0, *others]:
-        yield Column(short(names[i]), [written(row.values[i]) if row else "" for row in rows], right=True)
+        yield Column(short(names[i]), [value_text(row.values[i]) if row else "" for row in rows], right=True)
         if i and not least:
             if len(names) == 2:
                 yield Column(
@@ -138,18 +138,18 @@ def figure_columns(
 
 def short(text: str) -> str:
     """A text that fits into a column, its middle left out if it must be."""
-    if len(text) <= LONGEST:
+    if len(text) <= LONGEST_VALUE:
         return text
-    half = (LONGEST - 1) // 2
-    return f"{text[: LONGEST - 1 - half]}…{text[-half:]}"
+    half = (LONGEST_VALUE - 1) // 2
+    return f"{text[: LONGEST_VALUE - 1 - half]}…{text[-half:]}"
 
 
-def written(value: int | float | tuple[int | float, ...] | None) -> str:
+def value_text(value: int | float | tuple[int | float, ...] | None) -> str:
     """A figure, or all of them where layers differ: two, or from the least to the largest."""
     if value is None:
         return "-"
     if isinstance(value, tuple):
-        return (" / " if len(value) == 2 else "-").join(written(one) for one in (value[0], value[-1]))
+        return (" / " if len(value) == 2 else "-").join(value_text(one) for one in (value[0], value[-1]))
     return f"{value:,.2f}" if isinstance(value, float) else exact(value)
 
 
@@ -172,7 +172,7 @@ def times(ratio: float | None) -> str:
 # -- the review of a change --------------------------------------------------------------------------------------
 
 
-def change_parts(change: Change, room: int) -> Iterator[RenderableType]:
+def change_parts(change: ReviewedChange, room: int) -> Iterator[RenderableType]:
     """What each field did, one after the other, and the fields that did nothing."""
     from rich.text import Text
 
@@ -183,19 +183,19 @@ def change_parts(change: Change, room: int) -> Iterator[RenderableType]:
     if steps and others:
         yield Text("")
     if others:
-        told = ", ".join(f"{field.name} {spelled(field.old)} -> {spelled(field.new)}" for field in others)
+        told = ", ".join(f"{field.name} {stated_text(field.old)} -> {stated_text(field.new)}" for field in others)
         yield Text(printable(f"without effect on the count: {told}"))
     if not change.steps:
         yield Text("no config field differs")
 
 
-def steps_table(change: Change, steps: Sequence[ChangeStep], room: int) -> Table:
+def steps_table(change: ReviewedChange, steps: Sequence[ChangeStep], room: int) -> Table:
     """The fields in order; what was changed together has one difference, beside its first field."""
     lines = [(field, step if field is step.fields[0] else None) for step in steps for field in step.fields]
     columns = [
         Column("changed", [field.name for field, _ in lines], "difference"),
-        Column("from", [short(spelled(field.old)) for field, _ in lines], right=True),
-        Column("to", [short(spelled(field.new)) for field, _ in lines], right=True),
+        Column("from", [short(stated_text(field.old)) for field, _ in lines], right=True),
+        Column("to", [short(stated_text(field.new)) for field, _ in lines], right=True),
         Column(
             "parameters",
             [signed(step.difference) if step else "with it" for _, step in lines],
@@ -204,7 +204,7 @@ def steps_table(change: Change, steps: Sequence[ChangeStep], room: int) -> Table
         ),
         Column("where", [where(step.components) if step else "" for _, step in lines], rank=1),
     ]
-    return fitted(columns, room)
+    return fit_columns(columns, room)
 
 
 def where(components: dict[str, int]) -> str:
@@ -213,7 +213,7 @@ def where(components: dict[str, int]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {'+' if n > 0 else ''}{human_count(n)}" for name, n in largest)
 
 
-def spelled(stated: object) -> str:
+def stated_text(stated: object) -> str:
     """A field's value as JSON has it; a file that says nothing of it leaves it to the class."""
     return "unstated" if stated is None else stated if isinstance(stated, str) else json.dumps(stated)
 
@@ -221,18 +221,18 @@ def spelled(stated: object) -> str:
 # -- rows for other programs -------------------------------------------------------------------------------------
 
 
-def compare_rows(report: CompareReport) -> list[Row]:
+def compare_rows(report: CompareReport) -> list[RowData]:
     """One row for each figure and each changed field, for CSV and Markdown."""
-    names = labels(report.models)
+    names = model_labels(report.models)
     rows = [figure_row(row, names) for row in report.rows]
     if report.change is not None:
         rows += change_rows(report.change, names)
     return rows
 
 
-def figure_row(row: Compared, names: Sequence[str]) -> Row:
+def figure_row(row: Compared, names: Sequence[str]) -> RowData:
     """A figure of every model, differences and ratios to the first."""
-    result: Row = {"figure": f"{row.report}.{row.name}"}
+    result: RowData = {"figure": f"{row.report}.{row.name}"}
     result |= {name: cell(value) for name, value in zip(names, row.values, strict=True)}
     result |= {f"{names[i]} difference": cell(row.differences[i]) for i in range(1, len(names))}
     return result | {f"{names[i]} ratio": cell(row.ratios[i]) for i in range(1, len(names))}
@@ -247,15 +247,15 @@ def cell(value: int | float | tuple[int | float, ...] | None) -> str | int:
     return "" if value is None else str(value)
 
 
-def change_rows(change: Change, names: Sequence[str]) -> Iterator[Row]:
+def change_rows(change: ReviewedChange, names: Sequence[str]) -> Iterator[RowData]:
     """A changed field, with what it did to the total where it has a step of its own or leads one."""
     old, new = names
     for step in change.steps:
         for field in step.fields:
             yield {
                 "figure": f"config.{field.name}",
-                old: spelled(field.old),
-                new: spelled(field.new),
+                old: stated_text(field.old),
+                new: stated_text(field.new),
                 f"{new} difference": step.difference if field is step.fields[0] else "",
                 f"{new} ratio": "",
             }

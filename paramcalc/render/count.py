@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from paramcalc.base.dtypes import dtype
 from paramcalc.base.units import exact, human_bytes, human_count, percent
-from paramcalc.counting.tree_rows import Row as Outlined
-from paramcalc.render.answer import View, read
+from paramcalc.counting.tree_rows import TreeRow as Outlined
+from paramcalc.render.answer import View, validated
 from paramcalc.render.pattern import patterns
-from paramcalc.render.table import BAR, GAP, LEAST_BAR, WIDE, Column, bar, fitted, heading
-from paramcalc.render.text import Row
+from paramcalc.render.table import BAR, COLUMN_GAP, LEAST_BAR, WIDE, Column, bar, fit_columns, heading
+from paramcalc.render.text import RowData
 from paramcalc.reports.count import CountReport
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ def count_view(
     answers: Sequence[Mapping[str, Any]], *, tree: Sequence[Outlined] | None = None, include_mtp: bool = False
 ) -> View:
     """What `count` shows; `tree`: the component tree in the place of the categories, where one model is counted."""
-    reports = read(CountReport, answers)
+    reports = validated(CountReport, answers)
 
     def table(width: int | None) -> RenderableType:
         if len(reports) == 1:
             return count_table(reports[0], tree, width=width, include_mtp=include_mtp)
-        return models_table(reports, width or WIDE)
+        return count_models_table(reports, width or WIDE)
 
     return View(lambda: [count_row(report) for report in reports], table)
 
@@ -52,7 +52,7 @@ def count_table(
     room = width or WIDE
     middle = tree_table(rows, report.parameters.total, room) if rows else category_table(report, room)
     reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
-    named = summary(report, room, include_mtp)
+    named = summary_table(report, room, include_mtp)
     return Group(_header(report), *reasons, Text(""), middle, Text(""), named, Text(""), weights(report))
 
 
@@ -75,11 +75,11 @@ def category_table(report: CountReport, room: int) -> Table:
     ]
     active = Column("active", [exact(share.active) for _, share in shares], exact(p.active), right=True, rank=1)
     columns += [active] if p.active != p.total else []
-    spare = room - sum(column.width for column in columns) - GAP
+    spare = room - sum(column.width for column in columns) - COLUMN_GAP
     if spare >= LEAST_BAR:
         cells = min(spare, BAR)
         columns.append(Column("", [bar(n, max(totals), cells) for n in totals], " " * cells, style="cyan"))
-    return fitted(columns, room)
+    return fit_columns(columns, room)
 
 
 def tree_table(rows: Sequence[Outlined], total: int, room: int) -> Table:
@@ -92,10 +92,10 @@ def tree_table(rows: Sequence[Outlined], total: int, room: int) -> Table:
         Column("", [human_count(n) for n in totals], human_count(total), right=True, rank=3),
         Column("share", [percent(n, total) for n in totals], percent(total, total), right=True, rank=2),
     ]
-    return fitted(columns, room)
+    return fit_columns(columns, room)
 
 
-def summary(report: CountReport, room: int, include_mtp: bool) -> Table:
+def summary_table(report: CountReport, room: int, include_mtp: bool) -> Table:
     """The named figures beside the total: active, non-embedding, and what is reported apart."""
     p = report.parameters
     rows: list[tuple[str, int, str]] = []
@@ -117,7 +117,7 @@ def summary(report: CountReport, room: int, include_mtp: bool) -> Table:
         Column("", [human_count(figure) for _, figure, _ in rows] + blank, right=True, rank=1),
         Column("", [note for _, _, note in rows] + ties, rank=2, wraps=True),
     ]
-    return fitted(columns, room, bare=True)
+    return fit_columns(columns, room, bare=True)
 
 
 def weights(report: CountReport) -> RenderableType:
@@ -134,7 +134,7 @@ def weights(report: CountReport) -> RenderableType:
 # -- several models ----------------------------------------------------------------------------------------------
 
 
-def models_table(reports: Sequence[CountReport], room: int) -> Table:
+def count_models_table(reports: Sequence[CountReport], room: int) -> Table:
     """One row per model."""
     totals = [report.parameters.total for report in reports]
     sizes = [f"{SHORT.get(r.weights.dtype, r.weights.dtype)} {human_bytes(r.weights.bytes)}" for r in reports]
@@ -148,13 +148,13 @@ def models_table(reports: Sequence[CountReport], room: int) -> Table:
         Column("non-embedding", [exact(report.parameters.non_embedding) for report in reports], right=True, rank=4),
         Column("weights", sizes, right=True, rank=3),
     ]
-    return fitted(columns, room)
+    return fit_columns(columns, room)
 
 
 # -- rows ---------------------------------------------------------------------------------------------------------
 
 
-def count_row(report: CountReport) -> Row:
+def count_row(report: CountReport) -> RowData:
     """The figures of one model."""
     p, m = report.parameters, report.model
     return {

@@ -8,20 +8,20 @@ from typing import Any
 
 from paramcalc.base.errors import printable
 from paramcalc.base.units import exact
-from paramcalc.render.answer import View, read
-from paramcalc.render.text import Row
+from paramcalc.render.answer import View, validated
+from paramcalc.render.text import RowData
 from paramcalc.reports.count import Explanation, Line
 
 INDENT = 2
 NAME, FORMULA, NUMBERS, RESULT = 28, 22, 33, 17  # widths of the columns
 
 
-WIDTH = NAME + FORMULA + NUMBERS + RESULT + 8
+COLUMNS_WIDTH = NAME + FORMULA + NUMBERS + RESULT + 8
 
 
 def explain_view(answers: Sequence[Mapping[str, Any]]) -> View:
     """What `count --explain` shows."""
-    explanations = read(Explanation, answers)
+    explanations = validated(Explanation, answers)
     return View(
         lambda: [row for explanation in explanations for row in explanation_rows(explanation)],
         lambda width: "\n".join(explanation_text(explanation, width) for explanation in explanations),
@@ -30,7 +30,7 @@ def explain_view(answers: Sequence[Mapping[str, Any]]) -> View:
 
 def explanation_text(explanation: Explanation, width: int | None = None) -> str:
     """The whole explanation: in columns, or where the terminal is too narrow for them, one equation after another."""
-    told = _line if width is None or width >= WIDTH else _equation
+    told = _line if width is None or width >= COLUMNS_WIDTH else _equation
     model = explanation.model
     lines = [f"{model.name}: {model.architecture}, {model.status}", ""]
     width = max((len(s.symbol) for s in explanation.symbols), default=0)
@@ -47,7 +47,7 @@ def _line(line: Line) -> Iterator[str]:
     name = " " * (INDENT * line.level) + line.name
     if line.result is None:
         yield from wrap(
-            f"{name}   {line.remark}".rstrip(), WIDTH, subsequent_indent=" " * (INDENT * line.level + INDENT)
+            f"{name}   {line.remark}".rstrip(), COLUMNS_WIDTH, subsequent_indent=" " * (INDENT * line.level + INDENT)
         )
         return
     result = exact(line.result)
@@ -79,7 +79,7 @@ def _split(text: str, width: int) -> tuple[str, str]:
     return (text, "") if len(text) <= width else ("", text)
 
 
-def explanation_rows(explanation: Explanation) -> list[Row]:
+def explanation_rows(explanation: Explanation) -> list[RowData]:
     """The lines of an explanation."""
     return [
         {

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.base.units import exact, human_bytes, number_of
-from paramcalc.render.answer import View, read
-from paramcalc.render.memory import asked, parts_table, told
-from paramcalc.render.table import WIDE, Column, fitted, heading
-from paramcalc.render.text import Row, filled
+from paramcalc.render.answer import View, validated
+from paramcalc.render.memory import assumption_parts, memory_parts_table, note_lines
+from paramcalc.render.table import WIDE, Column, fit_columns, heading
+from paramcalc.render.text import RowData, or_empty
 from paramcalc.reports.fit import FitReport
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from paramcalc.reports.fit import Change
+    from paramcalc.reports.fit import FitChange
 
 OPTIONS = {
     "context": "--context",
@@ -31,7 +31,7 @@ OPTIONS = {
 
 def fit_view(answers: Sequence[Mapping[str, Any]]) -> View:
     """What `fit` shows."""
-    reports = read(FitReport, answers)
+    reports = validated(FitReport, answers)
 
     def table(width: int | None) -> Group:
         from rich.console import Group
@@ -51,7 +51,7 @@ def fit_table(report: FitReport, width: int | None) -> Group:
     reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
     parts: list[RenderableType] = [
         heading(report.model),
-        Text(assumptions(report)),
+        Text(fit_assumptions_text(report)),
         *reasons,
         blank,
         verdict(report),
@@ -59,19 +59,19 @@ def fit_table(report: FitReport, width: int | None) -> Group:
             f"the fullest of {exact(report.per_device.devices)} devices holds:" if several(report) else "it would hold:"
         ),
         blank,
-        parts_table(report.per_device, room),
+        memory_parts_table(report.per_device, room),
         blank,
         most_table(report, room),
     ]
     if report.changes:
         parts += [blank, Text("any one of these would make it fit:"), changes_table(report.changes, room)]
-    return Group(*parts, *told(report.notes))
+    return Group(*parts, *note_lines(report.notes))
 
 
-def assumptions(report: FitReport) -> str:
+def fit_assumptions_text(report: FitReport) -> str:
     """Under which assumptions the verdict holds, in a line."""
     stored, cache = report.weights_format, report.kv_cache_dtype
-    return asked(report.assumptions, stored=stored, cache=cache, latent=report.latent)
+    return assumption_parts(report.assumptions, stored=stored, cache=cache, latent=report.latent)
 
 
 def several(report: FitReport) -> bool:
@@ -103,7 +103,7 @@ def most_table(report: FitReport, room: int) -> Table:
         Column("", [figure for _, figure, _ in lines], right=True),
         Column("", [note for _, _, note in lines], rank=1, wraps=True),
     ]
-    return fitted(columns, room, bare=True)
+    return fit_columns(columns, room, bare=True)
 
 
 def _most(report: FitReport) -> Iterator[tuple[str, str, str]]:
@@ -122,22 +122,22 @@ def _limit(found: int | None) -> str:
     return "no limit" if found is None else exact(found)
 
 
-def changes_table(changes: Sequence[Change], room: int) -> Table:
+def changes_table(changes: Sequence[FitChange], room: int) -> Table:
     """Changes as the options that make them, and what is used then."""
     columns = [
         Column("", ["  " + change_text(change) for change in changes]),
         Column("", [human_bytes(change.used_bytes) for change in changes], right=True, rank=1),
     ]
-    return fitted(columns, room, bare=True)
+    return fit_columns(columns, room, bare=True)
 
 
-def change_text(change: Change) -> str:
+def change_text(change: FitChange) -> str:
     """`--context 8192`, or what has no option of its own: `4 devices`."""
     option = OPTIONS[change.change]
     return f"{option} {change.to}" if option else f"{change.to} {change.change}"
 
 
-def fit_row(report: FitReport) -> Row:
+def fit_row(report: FitReport) -> RowData:
     """One verdict, for CSV and Markdown."""
     fewest, best = report.fewest_devices, report.best_format
     return {
@@ -150,8 +150,8 @@ def fit_row(report: FitReport) -> Row:
         "devices": report.per_device.devices,
         "context": report.assumptions.context,
         "batch": report.assumptions.batch,
-        "largest_context": filled(report.largest_context),
-        "largest_batch": filled(report.largest_batch),
+        "largest_context": or_empty(report.largest_context),
+        "largest_batch": or_empty(report.largest_batch),
         "fewest_devices": fewest.devices if fewest else "",
         "best_format": best.format if best else "",
         "changes": "; ".join(map(change_text, report.changes)),

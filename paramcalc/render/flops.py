@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.base.units import exact, human_flops, number_of, percent
-from paramcalc.render.answer import View, read
-from paramcalc.render.table import BAR, GAP, LEAST_BAR, WIDE, Column, bar, fitted, heading
-from paramcalc.render.text import Row
+from paramcalc.render.answer import View, validated
+from paramcalc.render.table import BAR, COLUMN_GAP, LEAST_BAR, WIDE, Column, bar, fit_columns, heading
+from paramcalc.render.text import RowData
 from paramcalc.reports.flops import FlopsReport
-from paramcalc.tree.ops import TERMS
+from paramcalc.tree.ops import TERM_KINDS
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 NARAYANAN = "Narayanan et al. 2021 have 4 x forward for GPT layers that are recomputed, but 3 x for the head."
 # Which kinds of term a narrow terminal can do without, and which goes first.
-RANKS = {"attention": 2, "recurrence": 3, "matmul": 4, "convolution": 5}
+FLOP_COLUMN_RANKS = {"attention": 2, "recurrence": 3, "matmul": 4, "convolution": 5}
 
 
 def flops_view(answers: Sequence[Mapping[str, Any]], *, by_part: bool, explain: bool) -> View:
     """What `flops` shows; `by_part`: a line for each matrix, `explain`: published rules beside the figures."""
-    reports = read(FlopsReport, answers)
+    reports = validated(FlopsReport, answers)
 
-    def rows() -> list[Row]:
+    def rows() -> list[RowData]:
         return [row for report in reports for row in (term_rows(report) if by_part else [flops_row(report)])]
 
     def table(width: int | None) -> RenderableType:
         if len(reports) == 1:
             return flops_table(reports[0], width, by_part=by_part, explain=explain)
-        return models_table(reports, width or WIDE)
+        return flops_models_table(reports, width or WIDE)
 
     return View(rows, table)
 
@@ -44,10 +44,10 @@ def flops_table(report: FlopsReport, width: int | None, *, by_part: bool = False
 
     reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
     room, blank = width or WIDE, Text("")
-    body = parts_table(report, room) if by_part else categories_table(report, room)
+    body = flops_parts_table(report, room) if by_part else categories_table(report, room)
     parts: list[RenderableType] = [
         heading(report.model),
-        Text(assumptions(report)),
+        Text(workload_text(report)),
         *reasons,
         blank,
         body,
@@ -61,7 +61,7 @@ def flops_table(report: FlopsReport, width: int | None, *, by_part: bool = False
     return Group(*parts)
 
 
-def assumptions(report: FlopsReport) -> str:
+def workload_text(report: FlopsReport) -> str:
     """For which tokens the figures hold, in a line."""
     a = report.assumptions
     words = [number_of(a.tokens, "new token"), f"context {exact(a.context)}", f"batch {exact(a.batch)}"]
@@ -83,19 +83,19 @@ def categories_table(report: FlopsReport, room: int) -> Table:
         Column("", [human_flops(n) for n in totals], human_flops(forward.total), right=True, rank=1),
         Column("share", [percent(n, forward.total) for n in totals], percent(forward.total, forward.total), right=True),
     ]
-    for term in TERMS:
+    for term in TERM_KINDS:
         whole = getattr(forward, term)
         if whole and whole != forward.total:
             cells = [exact(getattr(share, term)) for share in shares.values()]
-            columns.append(Column(f"of it {term}", cells, exact(whole), right=True, rank=RANKS[term]))
-    spare = room - sum(column.width for column in columns) - GAP
+            columns.append(Column(f"of it {term}", cells, exact(whole), right=True, rank=FLOP_COLUMN_RANKS[term]))
+    spare = room - sum(column.width for column in columns) - COLUMN_GAP
     if spare >= LEAST_BAR:
         cells = [bar(n, max(totals, default=0), min(spare, BAR)) for n in totals]
         columns.append(Column("", cells, " " * min(spare, BAR), style="cyan"))
-    return fitted(columns, room)
+    return fit_columns(columns, room)
 
 
-def parts_table(report: FlopsReport, room: int) -> Table:
+def flops_parts_table(report: FlopsReport, room: int) -> Table:
     """The forward pass by part of the tree."""
     total, terms = report.forward.total, report.terms
     columns = [
@@ -106,7 +106,7 @@ def parts_table(report: FlopsReport, room: int) -> Table:
         Column("", [human_flops(term.flops) for term in terms], human_flops(total), right=True, rank=4),
         Column("share", [percent(term.flops, total) for term in terms], percent(total, total), right=True, rank=1),
     ]
-    return fitted(columns, room)
+    return fit_columns(columns, room)
 
 
 def passes_table(report: FlopsReport, room: int) -> Table:
@@ -124,7 +124,7 @@ def passes_table(report: FlopsReport, room: int) -> Table:
         Column("", [human_flops(figure) for _, figure, _ in lines], right=True, rank=1),
         Column("", [note for _, _, note in lines], rank=2, wraps=True),
     ]
-    return fitted(columns, room, bare=True)
+    return fit_columns(columns, room, bare=True)
 
 
 def rules_table(report: FlopsReport, room: int) -> Table:
@@ -142,10 +142,10 @@ def rules_table(report: FlopsReport, room: int) -> Table:
         Column("of these", [percent(figure, total) for _, figure, _ in lines], right=True),
         Column("", [why for _, _, why in lines], rank=1, wraps=True),
     ]
-    return fitted(columns, room)
+    return fit_columns(columns, room)
 
 
-def models_table(reports: Sequence[FlopsReport], room: int) -> Table:
+def flops_models_table(reports: Sequence[FlopsReport], room: int) -> Table:
     """One row per model."""
     totals = [report.forward.total for report in reports]
     columns = [
@@ -156,10 +156,10 @@ def models_table(reports: Sequence[FlopsReport], room: int) -> Table:
         Column("forward", [exact(n) for n in totals], right=True),
         Column("", [human_flops(n) for n in totals], right=True, rank=2),
     ]
-    return fitted(columns, room)
+    return fit_columns(columns, room)
 
 
-def flops_row(report: FlopsReport) -> Row:
+def flops_row(report: FlopsReport) -> RowData:
     """The figures of one model, for CSV and Markdown."""
     a = report.assumptions
     return {
@@ -169,7 +169,7 @@ def flops_row(report: FlopsReport) -> Row:
         "context": a.context,
         "batch": a.batch,
         "attention": "causal" if a.causal else "full",
-        **{f"forward_{term}": getattr(report.forward, term) for term in ("total", *TERMS)},
+        **{f"forward_{term}": getattr(report.forward, term) for term in ("total", *TERM_KINDS)},
         "forward_per_token": report.per_token.total,
         "backward": report.backward.total,
         "training": report.training.total,
@@ -178,7 +178,7 @@ def flops_row(report: FlopsReport) -> Row:
     }
 
 
-def term_rows(report: FlopsReport) -> list[Row]:
+def term_rows(report: FlopsReport) -> list[RowData]:
     """The parts of one model, for CSV and Markdown."""
     return [
         {

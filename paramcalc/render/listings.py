@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from paramcalc.base.errors import printable
 from paramcalc.base.units import exact, human_bytes
 from paramcalc.render.answer import View
-from paramcalc.render.table import WIDE, listing, no_room, plain
-from paramcalc.render.text import Row, filled
+from paramcalc.render.table import WIDE, empty_table, listing, no_room
+from paramcalc.render.text import RowData, or_empty
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paramcalc.reports.fit import DeviceInfo
 
 # A narrow terminal can do without these columns, the highest first; 9: they are for files.
-RANKS = {
+LISTING_RANKS = {
     "presets": {"source": 4, "family": 3, "status": 2, "active": 1},
     "families": {"verified_by": 4, "architecture": 3, "mixers": 2, "goldens": 1},
     "dtypes": {"source": 4, "use": 3, "leaves": 2, "layout": 1},
@@ -28,26 +28,26 @@ RANKS = {
 Info = TypeVar("Info")
 
 
-def list_view(what: str, infos: Iterable[Info], row: Callable[[Info], Row]) -> View:
+def list_view(what: str, infos: Iterable[Info], row: Callable[[Info], RowData]) -> View:
     """The same rows for programs and people."""
     rows = [row(info) for info in infos]
-    return View(lambda: rows, lambda width: listed(what, rows, width or WIDE))
+    return View(lambda: rows, lambda width: listing_table(what, rows, width or WIDE))
 
 
-def listed(what: str, rows: list[Row], room: int) -> RenderableType:
+def listing_table(what: str, rows: list[RowData], room: int) -> RenderableType:
     """A table, and which of its columns there is no room for; of a single row the fields, one below the other."""
     from rich.console import Group
     from rich.text import Text
 
-    table, left_out = listing(rows, RANKS[what], room)
+    table, left_out = listing(rows, LISTING_RANKS[what], room)
     if not left_out:
         return table
     if len(rows) == 1:
-        return fields(rows[0])
+        return field_lines(rows[0])
     return Group(table, Text(""), Text(no_room(left_out)))
 
 
-def fields(row: Row) -> Table:
+def field_lines(row: RowData) -> Table:
     """One thing, a line for each of its fields."""
     from rich.table import Table
 
@@ -59,7 +59,7 @@ def fields(row: Row) -> Table:
     return table
 
 
-def preset_row(info: PresetInfo) -> Row:
+def preset_row(info: PresetInfo) -> RowData:
     """A preset with what it counts to and where it comes from."""
     return {
         "name": info.name,
@@ -71,7 +71,7 @@ def preset_row(info: PresetInfo) -> Row:
     }
 
 
-def family_row(info: FamilyInfo) -> Row:
+def family_row(info: FamilyInfo) -> RowData:
     """A family with its reference class and its verification."""
     return {
         "name": info.name,
@@ -82,7 +82,7 @@ def family_row(info: FamilyInfo) -> Row:
     }
 
 
-def dtype_row(info: DtypeInfo) -> Row:
+def dtype_row(info: DtypeInfo) -> RowData:
     """A format with its bits, its layout and what it leaves as it is."""
     return {
         "name": info.name,
@@ -94,16 +94,16 @@ def dtype_row(info: DtypeInfo) -> Row:
     }
 
 
-def device_row(info: DeviceInfo) -> Row:
+def device_row(info: DeviceInfo) -> RowData:
     """One device, for CSV, Markdown and the list."""
     return {
         "name": info.name,
         "vendor": info.vendor,
         "memory_bytes": info.memory_bytes,
         "memory": human_bytes(info.memory_bytes) + (" stated" if info.memory_is_stated else ""),
-        "GB/s": filled(info.bandwidth_gb_s),
-        "bf16_TFLOPS": filled(info.bf16_tflops),
-        "fp8_TFLOPS": filled(info.fp8_tflops),
+        "GB/s": or_empty(info.bandwidth_gb_s),
+        "bf16_TFLOPS": or_empty(info.bf16_tflops),
+        "fp8_TFLOPS": or_empty(info.fp8_tflops),
         "also": ", ".join(info.aliases),
         "note": info.note,
         "source": info.source,
@@ -115,7 +115,7 @@ def family_table(info: FamilyInfo) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    table = plain()
+    table = empty_table()
     for name in ("field", "key in config.json", "default"):
         table.add_column(name, overflow="fold")
     for field in info.fields:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from paramcalc.base.errors import ParamcalcError, printable
 from paramcalc.base.units import short_count
-from paramcalc.plots.data import Bars, HeatMap, Plot, Scale, Scatter
+from paramcalc.plots.data import Bars, HeatMap, NumberAxis, Plot, Scatter
 from paramcalc.render.colors import OKABE_ITO
-from paramcalc.render.point_labels import named
+from paramcalc.render.point_labels import label_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".svg", ".png", ".html")
 PANEL = (5.6, 4.0)  # inches
 DPI = 200
-EMPTY = "#e8e8e8"  # where there is no model
+NO_MODEL_COLOR = "#e8e8e8"  # where there is no model
 MOST_NUMBERS = (8, 10)  # columns and rows up to which cells have their numbers
 MOST_TICKS, LINE = 16, 44  # values beside an axis, and characters under one
 MOST_VECTORS = 2_500  # cells drawn one by one; more of them are an image
@@ -53,7 +53,7 @@ def needs_matplotlib() -> None:
         raise ParamcalcError("plots as files need matplotlib", "pip install 'paramcalc[plot]'") from error
 
 
-def file(plots: Sequence[Plot], path: str) -> str | bytes:
+def plot_file(plots: Sequence[Plot], path: str) -> str | bytes:
     """What the file holds: the plots side by side. Raises ParamcalcError for unknown kinds of files."""
     kind = suffix(path)
     needs_matplotlib()
@@ -63,14 +63,14 @@ def file(plots: Sequence[Plot], path: str) -> str | bytes:
     with style.context(["default", STYLE]):
         figure = Figure(figsize=(PANEL[0] * len(plots), PANEL[1]), layout="constrained")
         for plot, axes in zip(plots, figure.subplots(1, len(plots), squeeze=False)[0], strict=True):
-            draw(plot, figure, axes)
+            draw_plot(plot, figure, axes)
         if kind == ".png":
-            return saved(figure, "png", {"Software": None})
-        svg = saved(figure, "svg", {"Date": None, "Creator": "paramcalc"}).decode("utf-8")
+            return figure_bytes(figure, "png", {"Software": None})
+        svg = figure_bytes(figure, "svg", {"Date": None, "Creator": "paramcalc"}).decode("utf-8")
     return svg if kind == ".svg" else page([plot.title for plot in plots], svg)
 
 
-def saved(figure: Figure, kind: str, metadata: Mapping[str, str | None]) -> bytes:
+def figure_bytes(figure: Figure, kind: str, metadata: Mapping[str, str | None]) -> bytes:
     """A figure as the bytes of a file."""
     import warnings
 
@@ -92,21 +92,21 @@ def page(titles: Sequence[str], svg: str) -> str:
     )
 
 
-def draw(plot: Plot, figure: Figure, axes: Axes) -> None:
+def draw_plot(plot: Plot, figure: Figure, axes: Axes) -> None:
     """One plot into its panel."""
     axes.set_title(printable(plot.title), loc="left")
     if isinstance(plot, HeatMap):
-        heat_map(plot, figure, axes)
+        draw_heat_map(plot, figure, axes)
     elif isinstance(plot, Bars):
-        bars(plot, axes)
+        draw_bars(plot, axes)
     else:
-        scatter(plot, axes)
+        draw_scatter(plot, axes)
 
 
 # -- heat map -----------------------------------------------------------------------------------------------------
 
 
-def heat_map(plot: HeatMap, figure: Figure, axes: Axes) -> None:
+def draw_heat_map(plot: HeatMap, figure: Figure, axes: Axes) -> None:
     """Cells in viridis, the lines of equal parameters over them; numbers in the cells, or a scale beside them."""
     import numpy as np
     from matplotlib.colors import LogNorm
@@ -116,10 +116,10 @@ def heat_map(plot: HeatMap, figure: Figure, axes: Axes) -> None:
     norm = LogNorm(totals.min() * 0.98, totals.max() * 1.02)
     edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
     cells = axes.pcolormesh(*edges, totals, cmap="viridis", norm=norm, rasterized=totals.size > MOST_VECTORS)
-    axes.set_facecolor(EMPTY)
+    axes.set_facecolor(NO_MODEL_COLOR)
     numbered = columns <= MOST_NUMBERS[0] and rows <= MOST_NUMBERS[1] and not plot.marks
     if numbered:
-        numbers(plot, axes, cells)
+        draw_numbers(plot, axes, cells)
     else:
         note = "; grey: no model" if totals.mask.any() else ""
         axes.set_title(printable(plot.title) + note, loc="left")
@@ -127,33 +127,33 @@ def heat_map(plot: HeatMap, figure: Figure, axes: Axes) -> None:
         bar.ax.minorticks_off()
         bar.set_ticks(plot.levels or [totals.min()], labels=list(map(short_count, plot.levels or [totals.min()])))
     if min(rows, columns) > 1 and plot.levels:
-        lines(plot, axes, totals, numbered=numbered)
+        draw_lines(plot, axes, totals, numbered=numbered)
     places = [mark.x for mark in plot.marks], [mark.y for mark in plot.marks]
     axes.plot(*places, "o", markerfacecolor="white", markeredgecolor="black", markersize=5, linestyle="none")
     marked(axes.set_xticks, plot.x.values, LINE // (longest(plot.x.values) + 2))
     marked(axes.set_yticks, plot.y.values, MOST_TICKS)
     axes.set_xlabel(plot.x.label)
     axes.set_ylabel(plot.y.label)
-    named(axes, [(mark.x, mark.y, mark.name) for mark in plot.marks])
+    label_points(axes, [(mark.x, mark.y, mark.name) for mark in plot.marks])
 
 
-def numbers(plot: HeatMap, axes: Axes, cells: Any) -> None:
+def draw_numbers(plot: HeatMap, axes: Axes, cells: Any) -> None:
     """The total of each cell in black or white, whichever is read better; lines pass behind it."""
     for y, row in enumerate(plot.totals):
         for x, total in enumerate(row):
             text, size = ("no model", 7) if total is None else (short_count(total), 8)
-            behind = EMPTY if total is None else cells.cmap(cells.norm(total))
+            behind = NO_MODEL_COLOR if total is None else cells.cmap(cells.norm(total))
             color = "#606060" if total is None else "black" if cells.norm(total) > 0.55 else "white"
             box = {"facecolor": behind, "edgecolor": "none", "pad": 1.5}
             axes.text(x, y, text, ha="center", va="center", color=color, fontsize=size, bbox=box, zorder=3)
 
 
-def lines(plot: HeatMap, axes: Axes, totals: Any, *, numbered: bool) -> None:
+def draw_lines(plot: HeatMap, axes: Axes, totals: Any, *, numbered: bool) -> None:
     """Lines of equal parameters, from edge to edge, with their labels between the numbers."""
     import numpy as np
     from matplotlib.patheffects import withStroke
 
-    grid = beyond(across(np.log10(np.ma.filled(totals, np.nan))))
+    grid = with_margin(across(np.log10(np.ma.filled(totals, np.nan))))
     x, y = (np.array([-0.5, *range(many), many - 0.5]) for many in (grid.shape[1] - 2, grid.shape[0] - 2))
     found = axes.contour(x, y, grid, levels=[np.log10(level) for level in plot.levels], colors="white", linewidths=1.2)
     found.set_path_effects([withStroke(linewidth=2.4, foreground="#00000090")])
@@ -177,7 +177,7 @@ def across(grid: Any) -> Any:
     return grid
 
 
-def beyond(grid: Any) -> Any:
+def with_margin(grid: Any) -> Any:
     """A grid with a margin of half a cell on each side, where its values go on as they were going."""
     import numpy as np
 
@@ -210,10 +210,10 @@ def marked(set_ticks: Callable[..., Any], values: Sequence[Any], most: int) -> N
 # -- bars ---------------------------------------------------------------------------------------------------------
 
 
-def bars(plot: Bars, axes: Axes) -> None:
+def draw_bars(plot: Bars, axes: Axes) -> None:
     """Stacked bars, the first category at the bottom, with the totals on top."""
     largest = max(plot.totals)
-    unit, word = next((unit, word) for unit, word in UNITS if largest >= unit)
+    unit, word = next((unit, word) for unit, word in COLORBAR_UNITS if largest >= unit)
     bottoms = [0] * len(plot.totals)
     for (name, values), color in zip(plot.parts.items(), OKABE_ITO * 2, strict=False):
         label = name.replace("_", " ")
@@ -234,16 +234,16 @@ def bars(plot: Bars, axes: Axes) -> None:
     axes.legend(handles[::-1], names[::-1], loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-UNITS = ((10**9, " (billions)"), (10**6, " (millions)"), (10**3, " (thousands)"), (1, ""))
+COLORBAR_UNITS = ((10**9, " (billions)"), (10**6, " (millions)"), (10**3, " (thousands)"), (1, ""))
 
 
 # -- points -------------------------------------------------------------------------------------------------------
 
 
-def scatter(plot: Scatter, axes: Axes) -> None:
+def draw_scatter(plot: Scatter, axes: Axes) -> None:
     """Points, those of a sweep joined by lines; published ones hollow, in a marker for each ladder."""
-    scaled(axes.set_xscale, axes.set_xlim, axes.set_xticks, plot.x)
-    scaled(axes.set_yscale, axes.set_ylim, axes.set_yticks, plot.y)
+    set_axis(axes.set_xscale, axes.set_xlim, axes.set_xticks, plot.x)
+    set_axis(axes.set_yscale, axes.set_ylim, axes.set_yticks, plot.y)
     axes.minorticks_off()
     axes.grid(color="#e4e4e4", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -252,24 +252,24 @@ def scatter(plot: Scatter, axes: Axes) -> None:
         axes.plot(ends, ends, "--", color="#808080", linewidth=1, label=plot.diagonal)
     for number, one in enumerate(plot.series):
         x, y = [dot.x for dot in one.dots], [dot.y for dot in one.dots]
-        look = JOINED if one.joined else ALONE
-        color, marker = OKABE_ITO[number % len(OKABE_ITO)], MARKERS[number % len(MARKERS)]
+        look = SWEEP_STYLE if one.joined else LADDER_STYLE
+        color, marker = OKABE_ITO[number % len(OKABE_ITO)], LADDER_MARKERS[number % len(LADDER_MARKERS)]
         axes.plot(x, y, color=color, marker=marker, label=printable(one.name), **look)
         if one.best is not None:
             axes.plot(x[one.best], y[one.best], "*", color="black", markersize=11, label=one.distinction, zorder=4)
     axes.set_xlabel(plot.x.label)
     axes.set_ylabel(plot.y.label)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    named(axes, [(dot.x, dot.y, dot.name) for one in plot.series for dot in one.dots if dot.name])
+    label_points(axes, [(dot.x, dot.y, dot.name) for one in plot.series for dot in one.dots if dot.name])
 
 
-MARKERS = "osD^vPX<"
-JOINED = {"linestyle": "-", "linewidth": 1.4, "markersize": 5, "zorder": 3}
-ALONE = {"linestyle": "none", "markerfacecolor": "none", "markeredgewidth": 1.4, "markersize": 5.5}
+LADDER_MARKERS = "osD^vPX<"
+SWEEP_STYLE = {"linestyle": "-", "linewidth": 1.4, "markersize": 5, "zorder": 3}
+LADDER_STYLE = {"linestyle": "none", "markerfacecolor": "none", "markeredgewidth": 1.4, "markersize": 5.5}
 
 
-def scaled(
-    set_scale: Callable[..., Any], set_ends: Callable[..., Any], set_ticks: Callable[..., Any], of: Scale
+def set_axis(
+    set_scale: Callable[..., Any], set_ends: Callable[..., Any], set_ticks: Callable[..., Any], of: NumberAxis
 ) -> None:
     """An axis as it is meant to be."""
     set_scale("log" if of.logarithmic else "linear")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from paramcalc.base.units import exact, human_bytes, number_of, percent
 from paramcalc.parallel.sharding import last_names
-from paramcalc.render.answer import View, read
-from paramcalc.render.table import BAR, GAP, LEAST_BAR, WIDE, Column, bar, fitted, heading
-from paramcalc.render.text import Row
+from paramcalc.render.answer import View, validated
+from paramcalc.render.table import BAR, COLUMN_GAP, LEAST_BAR, WIDE, Column, bar, fit_columns, heading
+from paramcalc.render.text import RowData
 from paramcalc.reports.memory import MemoryReport
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from paramcalc.reports.memory import AssumptionInfo, PerDevice
 
-PARTS = ("weights", "kv_cache", "state", "working", "overhead")
+REPORT_PARTS = ("weights", "kv_cache", "state", "working", "overhead")
 
 
 def memory_table(report: MemoryReport, width: int | None) -> Group:
@@ -32,20 +32,20 @@ def memory_table(report: MemoryReport, width: int | None) -> Group:
     blank = Text("")
     return Group(
         heading(report.model),
-        Text(assumptions(report)),
+        Text(memory_assumptions_text(report)),
         *reasons,
         blank,
-        parts_table(report, room),
+        memory_parts_table(report, room),
         blank,
         kept_table(report, room),
         blank,
         formats_table(report, room),
         *(device_tables(report.per_device, room) if report.per_device.devices > 1 else ()),
-        *told(report.notes),
+        *note_lines(report.notes),
     )
 
 
-def told(notes: Sequence[str]) -> Iterator[Text]:
+def note_lines(notes: Sequence[str]) -> Iterator[Text]:
     """Notes below a result, a line each."""
     from rich.text import Text
 
@@ -54,27 +54,27 @@ def told(notes: Sequence[str]) -> Iterator[Text]:
     yield from (Text(f"note: {note}") for note in notes)
 
 
-def parts_of(report: MemoryReport | PerDevice) -> Iterator[tuple[str, int]]:
+def memory_parts(report: MemoryReport | PerDevice) -> Iterator[tuple[str, int]]:
     """(name, bytes) of each part that is there, in the order of the report."""
-    for name in PARTS:
+    for name in REPORT_PARTS:
         found = getattr(report, name).bytes
         if found or name == "weights":
             estimate = getattr(getattr(report, name), "estimate", False)
             yield name.replace("_", " ") + (" (estimate)" if estimate else ""), found
 
 
-def assumptions(report: MemoryReport) -> str:
+def memory_assumptions_text(report: MemoryReport) -> str:
     """Under which assumptions the figures hold, in a line."""
     cache = report.kv_cache
-    return asked(report.assumptions, stored=main_format(report), cache=cache.dtype, latent=cache.latent)
+    return assumption_parts(report.assumptions, stored=largest_format(report), cache=cache.dtype, latent=cache.latent)
 
 
-def main_format(report: MemoryReport) -> str:
+def largest_format(report: MemoryReport) -> str:
     """The format that takes the most bytes of all weights."""
     return max(report.weights.by_format.items(), key=lambda share: share[1].bytes)[0]
 
 
-def asked(a: AssumptionInfo, *, stored: str, cache: str, latent: bool) -> str:
+def assumption_parts(a: AssumptionInfo, *, stored: str, cache: str, latent: bool) -> str:
     """The assumptions that always matter, and those that are not as usual."""
     words = [f"context {number_of(a.context, 'token')}", f"batch {exact(a.batch)}", f"weights {a.dtype or stored}"]
     words += [f"{part} {name}" for part, name in a.dtype_of]
@@ -96,9 +96,9 @@ def asked(a: AssumptionInfo, *, stored: str, cache: str, latent: bool) -> str:
     return "  ".join(words)
 
 
-def parts_table(report: MemoryReport | PerDevice, room: int) -> Table:
+def memory_parts_table(report: MemoryReport | PerDevice, room: int) -> Table:
     """Weights, caches, states; the column adds up to the total."""
-    total, parts = report.total.bytes, list(parts_of(report))
+    total, parts = report.total.bytes, list(memory_parts(report))
     figures = [figure for _, figure in parts]
     columns = [
         Column("", [name for name, _ in parts], "total"),
@@ -106,11 +106,11 @@ def parts_table(report: MemoryReport | PerDevice, room: int) -> Table:
         Column("", [human_bytes(n) for n in figures], human_bytes(total), right=True, rank=1),
         Column("share", [percent(n, total) for n in figures], percent(total, total), right=True, rank=2),
     ]
-    spare = room - sum(column.width for column in columns) - GAP
+    spare = room - sum(column.width for column in columns) - COLUMN_GAP
     if spare >= LEAST_BAR:
         cells = min(spare, BAR)
         columns.append(Column("", [bar(n, max(figures), cells) for n in figures], " " * cells, style="cyan"))
-    return fitted(columns, room)
+    return fit_columns(columns, room)
 
 
 def kept_table(report: MemoryReport, room: int) -> Table:
@@ -136,7 +136,7 @@ def kept_table(report: MemoryReport, room: int) -> Table:
         Column("", [human_bytes(figure) for _, figure, _ in lines], right=True, rank=1),
         Column("", [note for _, _, note in lines], rank=2, wraps=True),
     ]
-    return fitted(columns, room, bare=True)
+    return fit_columns(columns, room, bare=True)
 
 
 def formats_table(report: MemoryReport, room: int) -> Table:
@@ -150,7 +150,7 @@ def formats_table(report: MemoryReport, room: int) -> Table:
         Column("", [exact(share.bytes) for _, share in shares], right=True),
         Column("", [human_bytes(share.bytes) for _, share in shares], right=True, rank=3),
     ]
-    return fitted(columns, room, bare=True)
+    return fit_columns(columns, room, bare=True)
 
 
 def device_tables(device: PerDevice, room: int) -> Iterator[RenderableType]:
@@ -158,7 +158,7 @@ def device_tables(device: PerDevice, room: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
     yield Text(f"\nthe fullest of {exact(device.devices)} devices holds:\n")
-    yield parts_table(device, room)
+    yield memory_parts_table(device, room)
     yield Text("")
     rules = list(device.sharding.items())
     columns = [
@@ -167,7 +167,7 @@ def device_tables(device: PerDevice, room: int) -> Iterator[RenderableType]:
         Column("tensors", [exact(share.tensors) for _, share in rules], right=True, rank=1),
         Column("", [last_names(share.weights) for _, share in rules], rank=2),
     ]
-    yield fitted(columns, room)
+    yield fit_columns(columns, room)
     if len(device.stages) > 1:
         yield Text("")
         yield stages_table(device, room)
@@ -184,31 +184,31 @@ def stages_table(device: PerDevice, room: int) -> Table:
         Column("total", [exact(stage.total_bytes) for stage in device.stages], right=True),
         Column("", [human_bytes(stage.total_bytes) for stage in device.stages], right=True, rank=1),
     ]
-    return fitted(columns, room)
+    return fit_columns(columns, room)
 
 
-def models_table(reports: Sequence[MemoryReport], room: int) -> Group:
+def memory_models_table(reports: Sequence[MemoryReport], room: int) -> Group:
     """One row per model, below what is assumed of all of them."""
     from rich.console import Group
     from rich.text import Text
 
     dtypes = dict.fromkeys(report.kv_cache.dtype for report in reports)
     latent = any(report.kv_cache.latent for report in reports)
-    line = asked(reports[0].assumptions, stored="as stored", cache=", ".join(dtypes), latent=latent)
+    line = assumption_parts(reports[0].assumptions, stored="as stored", cache=", ".join(dtypes), latent=latent)
     columns = [
         Column("model", [report.model.name for report in reports]),
-        Column("", [main_format(report) for report in reports], rank=3),
+        Column("", [largest_format(report) for report in reports], rank=3),
     ]
-    for name in PARTS:
+    for name in REPORT_PARTS:
         figures = [getattr(report, name).bytes for report in reports]
         if any(figures):
             columns.append(Column(name.replace("_", " "), [human_bytes(n) for n in figures], right=True, rank=1))
     columns.append(Column("total", [exact(report.total.bytes) for report in reports], right=True))
     columns.append(Column("", [human_bytes(report.total.bytes) for report in reports], right=True, rank=2))
-    return Group(Text(line), Text(""), fitted(columns, room))
+    return Group(Text(line), Text(""), fit_columns(columns, room))
 
 
-def memory_row(report: MemoryReport) -> Row:
+def memory_row(report: MemoryReport) -> RowData:
     """The figures of one model, for CSV and Markdown."""
     a = report.assumptions
     return {
@@ -216,10 +216,10 @@ def memory_row(report: MemoryReport) -> Row:
         "status": report.model.status,
         "context": a.context,
         "batch": a.batch,
-        "dtype": a.dtype or main_format(report),
+        "dtype": a.dtype or largest_format(report),
         "kv_cache_dtype": report.kv_cache.dtype,
         "kv_policy": a.kv_policy,
-        **{f"{name}_bytes": getattr(report, name).bytes for name in PARTS},
+        **{f"{name}_bytes": getattr(report, name).bytes for name in REPORT_PARTS},
         "total_bytes": report.total.bytes,
         "kv_cache_bytes_per_token": report.kv_cache.bytes_per_token,
         "warnings": "; ".join(report.warnings),
@@ -228,9 +228,9 @@ def memory_row(report: MemoryReport) -> Row:
 
 def memory_view(answers: Sequence[Mapping[str, Any]]) -> View:
     """One model in full, several in a table."""
-    reports = read(MemoryReport, answers)
+    reports = validated(MemoryReport, answers)
 
     def table(width: int | None) -> RenderableType:
-        return memory_table(reports[0], width) if len(reports) == 1 else models_table(reports, width or WIDE)
+        return memory_table(reports[0], width) if len(reports) == 1 else memory_models_table(reports, width or WIDE)
 
     return View(lambda: [memory_row(report) for report in reports], table)

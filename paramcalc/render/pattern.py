@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from paramcalc.reports.count import LayerRun
 
 Item = tuple[int, str]
-LONGEST = 8  # runs that are written out; a longer pattern is cut short
+LONGEST_GROUP = 8  # runs that are written out; a longer pattern is cut short
 
 
 def patterns(layers: Sequence[LayerRun]) -> list[str]:
@@ -15,12 +15,12 @@ def patterns(layers: Sequence[LayerRun]) -> list[str]:
     stacks = list(dict.fromkeys(layer.stack for layer in layers))
     lines = []
     for stack in stacks:
-        text = pattern([(run.repeat, run.kind or "layer") for run in layers if run.stack == stack])
+        text = pattern_text([(run.repeat, run.kind or "layer") for run in layers if run.stack == stack])
         lines.append(f"{stack}: {text}" if len(stacks) > 1 or stack != "decoder" else text)
     return lines
 
 
-def pattern(items: Sequence[Item]) -> str:
+def pattern_text(items: Sequence[Item]) -> str:
     """The runs of one stack; runs that come again and again are written once, with their number."""
     merged: list[Item] = []
     for repeat, kind in items:
@@ -49,6 +49,6 @@ def _period(items: Sequence[Item]) -> tuple[int, int]:
 def _written(items: Sequence[Item]) -> str:
     alone = len(items) == 1
     shown = "  ".join(
-        f"{repeat} x [{kind}]" if repeat > 1 or alone else f"[{kind}]" for repeat, kind in items[:LONGEST]
+        f"{repeat} x [{kind}]" if repeat > 1 or alone else f"[{kind}]" for repeat, kind in items[:LONGEST_GROUP]
     )
-    return shown if len(items) <= LONGEST else f"{shown}  and {len(items) - LONGEST} more runs"
+    return shown if len(items) <= LONGEST_GROUP else f"{shown}  and {len(items) - LONGEST_GROUP} more runs"

@@ -24,7 +24,7 @@ OFFSETS = (
 )
 
 
-def named(axes: Axes, texts: Sequence[tuple[float, float, str]]) -> None:
+def label_points(axes: Axes, texts: Sequence[tuple[float, float, str]]) -> None:
     """Names beside their points, where they hide neither points nor lines nor each other; else left out."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.patheffects import withStroke
@@ -34,7 +34,7 @@ def named(axes: Axes, texts: Sequence[tuple[float, float, str]]) -> None:
     renderer = FigureCanvasAgg(axes.figure).get_renderer()
     axes.figure.draw_without_rendering()
     frame = axes.get_window_extent(renderer)
-    taken = [text.get_window_extent(renderer) for text in axes.texts] + list(drawn(axes))
+    taken = [text.get_window_extent(renderer) for text in axes.texts] + list(drawn_boxes(axes))
     for x, y, name in texts:
         for dx, dy, across, up in OFFSETS:
             label = axes.annotate(
@@ -48,7 +48,7 @@ def named(axes: Axes, texts: Sequence[tuple[float, float, str]]) -> None:
             label.remove()
 
 
-def drawn(axes: Axes) -> Iterator[Any]:
+def drawn_boxes(axes: Axes) -> Iterator[Any]:
     """Small boxes around what is drawn: points, and lines at every few pixels."""
     import numpy as np
     from matplotlib.transforms import Bbox

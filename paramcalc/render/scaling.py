@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.base.units import exact, human_bytes, human_count, human_flops, number_of
-from paramcalc.render.answer import View, read
-from paramcalc.render.table import WIDE, Column, fitted, heading, with_rest
-from paramcalc.render.text import Row
+from paramcalc.render.answer import View, validated
+from paramcalc.render.table import WIDE, Column, fit_columns, heading, with_rest
+from paramcalc.render.text import RowData
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from paramcalc.reports.scaling import DesignPoint, DesignReport, Point, Reference, ScaleReport
 
-NONE = "-"
+NO_FIGURE = "-"
 
 
 Under = Callable[["RenderableType", "ScaleReport | DesignReport", "int | None"], "RenderableType"]
@@ -27,7 +27,7 @@ def scale_view(answer: Mapping[str, Any], under: Under) -> View:
     """A sweep; `under` adds what is drawn under the table."""
     from paramcalc.reports.scaling import ScaleReport
 
-    (report,) = read(ScaleReport, [answer])
+    (report,) = validated(ScaleReport, [answer])
     return View(lambda: report_rows(report), lambda width: under(scale_table(report, width), report, width))
 
 
@@ -35,7 +35,7 @@ def design_view(answer: Mapping[str, Any], under: Under) -> View:
     """A design; `under` adds what is drawn under the table."""
     from paramcalc.reports.scaling import DesignReport
 
-    (report,) = read(DesignReport, [answer])
+    (report,) = validated(DesignReport, [answer])
     return View(lambda: report_rows(report), lambda width: under(design_table(report, width), report, width))
 
 
@@ -57,7 +57,7 @@ def scale_table(report: ScaleReport, width: int | None) -> Group:
 
 def _ratios(name: str, figures: Sequence[int | None], base: int, rank: int) -> Column:
     """How many times the base's figure: twice as deep is twice the layers, twice as wide four times."""
-    cells = [NONE if figure is None or not base else f"{Decimal(figure) / base:.2f}" for figure in figures]
+    cells = [NO_FIGURE if figure is None or not base else f"{Decimal(figure) / base:.2f}" for figure in figures]
     return Column(name, cells, right=True, rank=rank)
 
 
@@ -89,10 +89,10 @@ def _page(report: ScaleReport | DesignReport, width: int | None, table: Renderab
     blank = [Text("")] if problems else []
     beside: list[RenderableType] = [Text(""), references_table(report.overlay, width or WIDE)] if report.overlay else []
     told = [*(Text(note) for note in notes), *reasons, Text("")]
-    return Group(heading(report.model), *told, table, *blank, *problems[:MOST], *beside)
+    return Group(heading(report.model), *told, table, *blank, *problems[:MOST_TABLE_POINTS], *beside)
 
 
-MOST = 20  # reasons of impossible points that are told; JSON has all
+MOST_TABLE_POINTS = 20  # reasons of impossible points that are told; JSON has all
 
 
 def _problems(rows: Sequence[Point]) -> list[str]:
@@ -128,10 +128,10 @@ def _notes(report: ScaleReport | DesignReport) -> list[str]:
 def points_columns(rows: Sequence[Point], *, first: Sequence[Column] = (), more: Sequence[Column] = ()) -> list[Column]:
     """Where each point is, and its figures."""
     axes = list(dict.fromkeys(name for row in rows for name in row.at))
-    columns = [*first, *(Column(name, [str(row.at.get(name, NONE)) for row in rows], right=True) for name in axes)]
+    columns = [*first, *(Column(name, [str(row.at.get(name, NO_FIGURE)) for row in rows], right=True) for name in axes)]
 
     def column(name: str, cell: Callable[[Any], str], *, rank: int = 0) -> None:
-        cells = [cell(row) if row.valid else NONE for row in rows]
+        cells = [cell(row) if row.valid else NO_FIGURE for row in rows]
         columns.append(Column(name, cells, right=True, rank=rank))
 
     if any(row.valid and row.depth != row.at.get("depth") for row in rows):
@@ -157,7 +157,7 @@ def references_table(references: Sequence[Reference], room: int) -> Table:
     names = Column("published", [one.name for one in references])
     points = [as_point(one, {"depth": one.depth, "width": one.width}) for one in references]
     ratios = _aspects([one.aspect_ratio for one in references])
-    return fitted(points_columns(points, first=[names], more=[ratios]), room)
+    return fit_columns(points_columns(points, first=[names], more=[ratios]), room)
 
 
 def as_point(reference: Reference, at: dict[str, Any]) -> Point:
@@ -169,12 +169,12 @@ def as_point(reference: Reference, at: dict[str, Any]) -> Point:
 
 
 def _aspects(ratios: Sequence[float | None]) -> Column:
-    return Column("d/L", [NONE if ratio is None else f"{ratio:.1f}" for ratio in ratios], right=True, rank=2)
+    return Column("d/L", [NO_FIGURE if ratio is None else f"{ratio:.1f}" for ratio in ratios], right=True, rank=2)
 
 
 def _design_columns(rows: Sequence[DesignPoint]) -> list[Column]:
-    deviations = [NONE if row.deviation is None else f"{row.deviation:+,}" for row in rows]
-    found = [Column("deviation", deviations, right=True)] if any(d != NONE for d in deviations) else []
+    deviations = [NO_FIGURE if row.deviation is None else f"{row.deviation:+,}" for row in rows]
+    found = [Column("deviation", deviations, right=True)] if any(d != NO_FIGURE for d in deviations) else []
     return [*found, _aspects([row.aspect_ratio for row in rows])]
 
 
@@ -188,10 +188,10 @@ def _power(number: int) -> str:
 
 
 def _milliseconds(nanoseconds: int | None) -> str:
-    return NONE if nanoseconds is None else f"{Decimal(nanoseconds) / 10**6:.2f} ms"
+    return NO_FIGURE if nanoseconds is None else f"{Decimal(nanoseconds) / 10**6:.2f} ms"
 
 
-def point_row(row: Point) -> Row:
+def point_row(row: Point) -> RowData:
     """A point for CSV and Markdown; figures are empty where there is no such model."""
     flat: dict[str, Any] = {name: at if isinstance(at, int | str) else str(at) for name, at in row.at.items()}
     flat |= {"valid": str(row.valid).lower(), "problem": row.problem or ""}
@@ -213,28 +213,28 @@ def point_row(row: Point) -> Row:
     }
 
 
-def design_row(row: DesignPoint) -> Row:
+def design_row(row: DesignPoint) -> RowData:
     """A point with its deviation."""
     return point_row(row) | {"deviation": "" if row.deviation is None else row.deviation, **_aspect(row.aspect_ratio)}
 
 
-def _aspect(ratio: float | None) -> Row:
+def _aspect(ratio: float | None) -> RowData:
     return {"aspect_ratio": "" if ratio is None else f"{ratio:.3f}"}
 
 
-def report_rows(report: ScaleReport | DesignReport) -> list[Row]:
+def report_rows(report: ScaleReport | DesignReport) -> list[RowData]:
     """Every point; of published models beside them, with columns for their names, widths and aspect ratios."""
     from paramcalc.reports.scaling import DesignPoint
 
     rows = [design_row(row) if isinstance(row, DesignPoint) else point_row(row) for row in report.rows]
     if not report.overlay:
         return rows
-    empty: Row = dict.fromkeys(("name", *rows[0], "width", "aspect_ratio"), "")
+    empty: RowData = dict.fromkeys(("name", *rows[0], "width", "aspect_ratio"), "")
     beside = [reference_row(one) for one in report.overlay]
     return [empty | row for row in rows] + [empty | {key: row.get(key, "") for key in empty} for row in beside]
 
 
-def reference_row(one: Reference) -> Row:
+def reference_row(one: Reference) -> RowData:
     """A published model under the names that a point's figures have."""
     place = {"depth": one.depth, "width": one.width}
     return {"name": one.name} | point_row(as_point(one, place)) | _aspect(one.aspect_ratio)

@@ -1,4 +1,4 @@
-"""Tables for people, with rich. Each function returns a renderable; `draw` turns it into text for a given terminal."""
+"""Tables for people, with rich. Each function returns a renderable; `render_text` turns it into text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from paramcalc.base.errors import printable
 from paramcalc.base.units import exact
-from paramcalc.render.text import Row
+from paramcalc.render.text import RowData
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from paramcalc.reports.base import ModelInfo
 
 WIDE = 400  # columns of a pipe or a file, where nothing needs to be left out
-GAP = 3  # columns between two columns
+COLUMN_GAP = 3  # columns between two columns
 MANY = 1000  # rows from which on a table is typed line by line
 NARROWEST = 18  # of a column of notes, before it is left out
 BAR, LEAST_BAR = 24, 8  # cells of a full bar where there is room, and the fewest that tell anything
 
 
-def draw(renderable: RenderableType, *, width: int | None, color: bool) -> str:
+def render_text(renderable: RenderableType, *, width: int | None, color: bool) -> str:
     """Render to text: `width` None means as wide as it needs, for pipes and files."""
     from rich.console import Console
 
@@ -43,7 +43,7 @@ def draw(renderable: RenderableType, *, width: int | None, color: bool) -> str:
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
-def plain() -> Table:
+def empty_table() -> Table:
     """An empty table in the style of all."""
     from rich import box
     from rich.table import Table
@@ -88,24 +88,24 @@ class Column(NamedTuple):
     def width(self) -> int:
         """Room it takes at least, with the gap to the next."""
         longest = max(map(len, [self.name, self.total, *self.cells]))
-        return (min(longest, NARROWEST) if self.wraps else longest) + GAP
+        return (min(longest, NARROWEST) if self.wraps else longest) + COLUMN_GAP
 
 
 def with_room(columns: list[Column], room: int) -> list[Column]:
     """The columns that there is room for."""
     shown = columns
-    while sum(column.width for column in shown) - GAP > room and any(column.rank for column in shown):
+    while sum(column.width for column in shown) - COLUMN_GAP > room and any(column.rank for column in shown):
         least = max(column.rank for column in shown)
         shown = [column for column in shown if column.rank != least]
     return shown
 
 
-def fitted(columns: list[Column], room: int, *, bare: bool = False) -> Table:
+def fit_columns(columns: list[Column], room: int, *, bare: bool = False) -> Table:
     """A table of the columns there is room for: numbers are left out, never cut."""
     from rich.table import Table
 
     shown = with_room(columns, room)
-    table = Table.grid(padding=(0, GAP - 1)) if bare else plain()
+    table = Table.grid(padding=(0, COLUMN_GAP - 1)) if bare else empty_table()
     wraps = any(column.wraps for column in shown)
     for column in shown:
         fixed = column.right or (wraps and not column.wraps)
@@ -124,14 +124,16 @@ def with_rest(columns: list[Column], room: int) -> RenderableType:
     from rich.text import Text
 
     shown = with_room(columns, room)
-    table = typed(shown) if len(shown[0].cells) > MANY else fitted(shown, room)
+    table = typed(shown) if len(shown[0].cells) > MANY else fit_columns(shown, room)
     names = dict.fromkeys(column.name for column in columns if column not in shown and column.name)
     return Group(table, Text(""), Text(no_room(names))) if names else table
 
 
 def typed(columns: list[Column]) -> RenderableType:
-    """The same table as `fitted` makes of columns without notes and totals, line by line: rich lays out a thousand rows
-    in a second."""
+    """The same table as `fit_columns` makes of columns without notes and totals, built line by line.
+
+    Rich needs a second to lay out a thousand rows.
+    """
     from rich.console import Group
     from rich.text import Text
 
@@ -139,10 +141,12 @@ def typed(columns: list[Column]) -> RenderableType:
     sides = [str.rjust if column.right else str.ljust for column in columns]
 
     def line(cells: Iterable[str]) -> str:
-        return (" " * GAP).join(side(cell, width) for side, cell, width in zip(sides, cells, widths, strict=True))
+        return (" " * COLUMN_GAP).join(
+            side(cell, width) for side, cell, width in zip(sides, cells, widths, strict=True)
+        )
 
     rows = zip(*(column.cells for column in columns), strict=True)
-    rule = "─" * (sum(widths) + GAP * (len(widths) - 1))
+    rule = "─" * (sum(widths) + COLUMN_GAP * (len(widths) - 1))
     body = Text("\n".join(map(line, rows)), no_wrap=True, overflow="ignore")
     return Group(Text(line(column.name for column in columns), style="bold"), Text(rule), body)
 
@@ -152,7 +156,7 @@ def no_room(names: Iterable[str]) -> str:
     return f"no room for: {', '.join(names)}; a wider terminal shows them, or --format csv"
 
 
-def listing(rows: Sequence[Row], ranks: Mapping[str, int], room: int) -> tuple[Table, list[str]]:
+def listing(rows: Sequence[RowData], ranks: Mapping[str, int], room: int) -> tuple[Table, list[str]]:
     """Rows with the same keys as a table, and the columns left out of it.
 
     `ranks` says which ones a narrow terminal can do without.
@@ -164,4 +168,4 @@ def listing(rows: Sequence[Row], ranks: Mapping[str, int], room: int) -> tuple[T
         right = all(isinstance(cell, int) for cell in cells)
         columns.append(Column(name.replace("_", " "), texts, right=right, rank=ranks.get(name, 0)))
     shown = with_room(columns, room)
-    return fitted(shown, room), [column.name for column in columns if column not in shown]
+    return fit_columns(shown, room), [column.name for column in columns if column not in shown]

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Row = dict[str, str | int]
+RowData = dict[str, str | int]
 
 
-def filled(figure: int | None) -> str | int:
+def or_empty(figure: int | None) -> str | int:
     """A figure, or an empty cell where there is none."""
     return "" if figure is None else figure
 
@@ -20,7 +20,7 @@ def to_json(answers: Sequence[Mapping[str, Any]], *, always_list: bool = False) 
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def to_csv(rows: Sequence[Row]) -> str:
+def to_csv(rows: Sequence[RowData]) -> str:
     """One line per row under a header; numbers without separators."""
     import csv
     import io
@@ -32,7 +32,7 @@ def to_csv(rows: Sequence[Row]) -> str:
     return buffer.getvalue()
 
 
-def to_markdown(rows: Sequence[Row]) -> str:
+def to_markdown(rows: Sequence[RowData]) -> str:
     """A table for a model card or an issue; numbers right-aligned, with separators."""
     columns = list(rows[0])
     numeric = {name for name in columns if all(isinstance(row[name], int) for row in rows)}

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from paramcalc.base.errors import printable
-from paramcalc.plots.data import Scale, Scatter, Series
+from paramcalc.plots.data import NumberAxis, Scatter, Series
 from paramcalc.render.colors import OKABE_ITO
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-MARKERS = "ox+#@%&$"
+SERIES_SIGNS = "ox+#@%&$"
 BEST = "*"
 HEIGHT = 16  # rows
-GAP = 3  # columns between items of a legend
+LEGEND_GAP = 3  # columns between items of a legend
 
 
 class Canvas:
@@ -46,25 +46,25 @@ class Canvas:
             yield line
 
 
-def scatter(plot: Scatter, room: int) -> Iterator[Text]:
+def scatter_text(plot: Scatter, room: int) -> Iterator[Text]:
     """Points on two axes, a sign for each series, named where there is room."""
     from rich.text import Text
 
     marks = {HEIGHT - 1 - round(plot.y.place(tick) * (HEIGHT - 1)): plot.y.written(tick) for tick in plot.y.ticks}
     left = max(map(len, marks.values()), default=0)
     canvas = Canvas(room - left - 3, HEIGHT)
-    points(canvas, plot)
+    draw_points(canvas, plot)
     yield Text(plot.y.label)
     for row, line in enumerate(canvas.lines()):
         yield Text(f"{marks.get(row, ''):>{left}} {'┤' if row in marks else '│'}").append_text(line)
     ticks = {round(plot.x.place(tick) * (canvas.columns - 1)): plot.x.written(tick) for tick in plot.x.ticks}
     yield Text(" " * left + " └" + "".join("┬" if i in ticks else "─" for i in range(canvas.columns)))
-    yield Text(" " * (left + 2) + under(ticks))
+    yield Text(" " * (left + 2) + tick_labels(ticks))
     yield Text(f"{plot.x.label:>{room}}")
-    yield from packed(legend(plot), room)
+    yield from items_in_lines(legend(plot), room)
 
 
-def points(canvas: Canvas, plot: Scatter) -> None:
+def draw_points(canvas: Canvas, plot: Scatter) -> None:
     """Every point and, where there is room, its name."""
 
     def at(x: float, y: float) -> tuple[int, int]:
@@ -91,7 +91,7 @@ def points(canvas: Canvas, plot: Scatter) -> None:
                 break
 
 
-def equal(x: Scale, y: Scale, across: float, rows: int) -> int | None:
+def equal(x: NumberAxis, y: NumberAxis, across: float, rows: int) -> int | None:
     """The row where both figures are the same, at a place on the x axis."""
     value = x.low * (x.high / x.low) ** across if x.logarithmic else x.low + (x.high - x.low) * across
     up = y.place(value)
@@ -105,10 +105,10 @@ def color(number: int) -> str:
 
 def sign(number: int, i: int, one: Series) -> str:
     """What stands for a point."""
-    return BEST if one.best == i else MARKERS[number % len(MARKERS)]
+    return BEST if one.best == i else SERIES_SIGNS[number % len(SERIES_SIGNS)]
 
 
-def under(ticks: dict[int, str]) -> str:
+def tick_labels(ticks: dict[int, str]) -> str:
     """The numbers under their ticks."""
     line = ""
     for column, text in sorted(ticks.items()):
@@ -123,7 +123,7 @@ def legend(plot: Scatter) -> Iterator[Text]:
     from rich.text import Text
 
     for number, one in enumerate(plot.series):
-        yield Text(MARKERS[number % len(MARKERS)], style=color(number)).append(
+        yield Text(SERIES_SIGNS[number % len(SERIES_SIGNS)], style=color(number)).append(
             f" {printable(one.name)}", style="not bold"
         )
         if one.best is not None:
@@ -132,14 +132,14 @@ def legend(plot: Scatter) -> Iterator[Text]:
         yield Text(f". {plot.diagonal}: both are the same")
 
 
-def packed(items: Iterable[Text], room: int) -> Iterator[Text]:
+def items_in_lines(items: Iterable[Text], room: int) -> Iterator[Text]:
     """Items in lines, as many as there is room for in each."""
     from rich.text import Text
 
     line = Text()
     for item in items:
-        if len(line) and len(line) + GAP + len(item) > room:
+        if len(line) and len(line) + LEGEND_GAP + len(item) > room:
             yield line
             line = Text()
-        line = line.append(" " * GAP if len(line) else "").append_text(item)
+        line = line.append(" " * LEGEND_GAP if len(line) else "").append_text(item)
     yield line

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.base.units import exact, human_bytes, human_flops, number_of
-from paramcalc.render.answer import View, read
-from paramcalc.render.table import WIDE, Column, fitted, heading
-from paramcalc.render.text import Row
+from paramcalc.render.answer import View, validated
+from paramcalc.render.table import WIDE, Column, fit_columns, heading
+from paramcalc.render.text import RowData
 from paramcalc.reports.trace import TraceReport
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def trace_view(answers: Sequence[Mapping[str, Any]]) -> View:
     """What `trace` shows."""
-    reports = read(TraceReport, answers)
+    reports = validated(TraceReport, answers)
 
     def table(width: int | None) -> Group:
         from rich.console import Group
@@ -46,7 +46,7 @@ def trace_table(report: TraceReport, width: int | None) -> Group:
         Column("kept", kept, right=True, rank=2),
         Column("", notes, rank=3, wraps=True),
     ]
-    return Group(heading(report.model), Text(words), *reasons, Text(""), fitted(columns, width or WIDE), Text(""))
+    return Group(heading(report.model), Text(words), *reasons, Text(""), fit_columns(columns, width or WIDE), Text(""))
 
 
 def block_lines(block: TraceBlock) -> Iterator[tuple[str, str, str, str, str, str]]:
@@ -73,7 +73,7 @@ def shape_text(shape: tuple[int, ...]) -> str:
     return f"({', '.join(map(str, shape))})"
 
 
-def trace_rows(report: TraceReport) -> list[Row]:
+def trace_rows(report: TraceReport) -> list[RowData]:
     """Every step, for CSV and Markdown."""
     return [
         {

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.config.schema import Stated
+from paramcalc.config.schema import StatedConfig
 from paramcalc.counting.count import Figures
 from paramcalc.model import Model
 from paramcalc.tree.component import Component
@@ -16,7 +16,7 @@ from paramcalc.tree.weights import CATEGORIES
 CLASS = "architectures"  # the field that says which class is counted
 
 
-class Change(NamedTuple):
+class ConfigChange(NamedTuple):
     """A field that differs: where it stands, every key it may have there, and what it means in either file."""
 
     section: tuple[str, ...]
@@ -31,31 +31,31 @@ class Change(NamedTuple):
         return ".".join([*self.section, self.name])
 
 
-class Step(NamedTuple):
+class CountedStep(NamedTuple):
     """Changes that were made together, and what the model then counts by category."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[ConfigChange, ...]
     counts: Mapping[str, int]
 
 
-def figures(models: Sequence[Model]) -> Figures | None:
+def change_figures(models: Sequence[Model]) -> Figures | None:
     """What led from one model to another; None unless there are two of one family that differ in fields alone."""
     if len(models) != 2 or models[0].family != models[1].family:
         return None
     old, new = models
-    start: Mapping[str, int] = counts(old.tree)
+    start: Mapping[str, int] = parameters_by_category_total(old.tree)
     before = start
     steps = []
-    for step in taken(old, new):
-        steps.append({"fields": list(map(told, step.changes)), **difference(before, step.counts)})
+    for step in apply_in_turn(old, new):
+        steps.append({"fields": list(map(change_as_json, step.changes)), **difference(before, step.counts)})
         before = step.counts
-    end = counts(new.tree)
+    end = parameters_by_category_total(new.tree)
     if before != end:
         return None  # the same file, read in another way
     return {"family": new.family, "steps": steps, **difference(start, end)}
 
 
-def counts(tree: Component) -> dict[str, int]:
+def parameters_by_category_total(tree: Component) -> dict[str, int]:
     """Parameters by category."""
     found: dict[str, int] = dict.fromkeys(CATEGORIES, 0)
     for tally in tree.tallies():
@@ -70,17 +70,17 @@ def difference(old: Mapping[str, int], new: Mapping[str, int]) -> Figures:
     return {"difference": sum(by_category.values()), "components": by_category}
 
 
-def told(change: Change) -> Figures:
+def change_as_json(change: ConfigChange) -> Figures:
     """A change as data that JSON can write."""
-    return {"name": change.path, "old": plain(change.old), "new": plain(change.new)}
+    return {"name": change.path, "old": json_value(change.old), "new": json_value(change.new)}
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value as JSON knows it; what a YAML file may hold beside is text."""
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [json_value(item) for item in value]
     if value is None or isinstance(value, str | int) or (isinstance(value, float) and isfinite(value)):
         return value
     return str(value)
@@ -89,35 +89,37 @@ def plain(value: Any) -> Any:
 # -- which fields differ -----------------------------------------------------------------------------------------
 
 
-def changed(old: Model, new: Model) -> list[Change]:
+def changed_fields(old: Model, new: Model) -> list[ConfigChange]:
     """The fields that differ, in the order of the new file, then what only the old one states."""
-    found = [change for change in differing(old.variants.stated(), new.variants.stated()) if change.path != CLASS]
+    found = [
+        change for change in differing_fields(old.variants.stated(), new.variants.stated()) if change.path != CLASS
+    ]
     if old.architecture == new.architecture:
         return found
-    return [Change((), (CLASS,), CLASS, old.architecture, new.architecture), *found]
+    return [ConfigChange((), (CLASS,), CLASS, old.architecture, new.architecture), *found]
 
 
-def differing(old: Stated, new: Stated, section: tuple[str, ...] = ()) -> Iterator[Change]:
+def differing_fields(old: StatedConfig, new: StatedConfig, section: tuple[str, ...] = ()) -> Iterator[ConfigChange]:
     """Fields that do not mean the same: that one file leaves out what the other says of a default is no difference."""
     for name in dict.fromkeys([*map(new.name, new.fields), *map(old.name, old.fields)]):
         before, after = old.meaning(name), new.meaning(name)
-        inner, beside = within(old, name), within(new, name)
+        inner, beside = section_of(old, name), section_of(new, name)
         if inner and beside and inner.reading == beside.reading:
-            yield from differing(inner, beside, (*section, name))
-        elif not same(before, after):
-            yield Change(section, tuple(old.keys(name)), name, before, after)
+            yield from differing_fields(inner, beside, (*section, name))
+        elif not same_value(before, after):
+            yield ConfigChange(section, tuple(old.keys(name)), name, before, after)
 
 
-def within(stated: Stated, name: str) -> Stated | None:
+def section_of(stated: StatedConfig, name: str) -> StatedConfig | None:
     """A section that the file has under this very name, as it is read there; None for any other field.
 
     One that a file leaves out may be another model's by default, and so is no section of which nothing is said.
     """
     value = stated.fields.get(name)
-    return stated.sections.get(name, Stated(value)) if isinstance(value, Mapping) else None
+    return stated.sections.get(name, StatedConfig(value)) if isinstance(value, Mapping) else None
 
 
-def same(old: Any, new: Any) -> bool:
+def same_value(old: Any, new: Any) -> bool:
     """Whether two values are one: true is not 1, though 1.0 is, and what is no number is itself."""
     return (old == new and isinstance(old, bool) == isinstance(new, bool)) or repr(old) == repr(new)
 
@@ -125,14 +127,14 @@ def same(old: Any, new: Any) -> bool:
 # -- what they did -----------------------------------------------------------------------------------------------
 
 
-def taken(old: Model, new: Model) -> Iterator[Step]:
+def apply_in_turn(old: Model, new: Model) -> Iterator[CountedStep]:
     """The changes one after the other, each with the model that it leads to.
 
     One that leads to no model is set aside, and made with the first further one that makes it possible.
     """
     fields, target, variants = old.config, new.config, old.variants
-    aside: list[Change] = []
-    for change in changed(old, new):
+    aside: list[ConfigChange] = []
+    for change in changed_fields(old, new):
         for together in ([*aside, change], [change])[: 2 if aside else 1]:
             moved = with_all(fields, target, together)
             reader = new.variants if any(one.path == CLASS for one in together) else variants
@@ -140,17 +142,21 @@ def taken(old: Model, new: Model) -> Iterator[Step]:
                 tree = reader.of(moved)
             except ParamcalcError:
                 continue
-            yield Step(tuple(together), counts(tree))
+            yield CountedStep(tuple(together), parameters_by_category_total(tree))
             fields, variants = moved, reader
             aside = aside if together == [change] else []
             break
         else:
             aside.append(change)
     if aside:
-        yield Step(tuple(aside), counts(new.tree))  # with these, all that differs is changed
+        yield CountedStep(
+            tuple(aside), parameters_by_category_total(new.tree)
+        )  # with these, all that differs is changed
 
 
-def with_all(fields: Mapping[str, Any], target: Mapping[str, Any], changes: Sequence[Change]) -> Mapping[str, Any]:
+def with_all(
+    fields: Mapping[str, Any], target: Mapping[str, Any], changes: Sequence[ConfigChange]
+) -> Mapping[str, Any]:
     """The fields, with what `target` says of those that change."""
     for change in changes:
         fields = with_one(fields, target, change.section, change.keys)

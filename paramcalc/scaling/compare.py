@@ -11,19 +11,19 @@ from paramcalc.assumptions import assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.compute import flops
-from paramcalc.compute.workload import setting
-from paramcalc.counting.count import Figures, describe
-from paramcalc.counting.count import figures as counts
+from paramcalc.compute.workload import workload
+from paramcalc.counting.count import Figures, model_info
+from paramcalc.counting.count import count_figures as counts
 from paramcalc.footprint import memory
 from paramcalc.model import Model
 from paramcalc.scaling import changes
-from paramcalc.scaling.dimensions import Value, shape
+from paramcalc.scaling.dimensions import ShapeValue, model_shape
 from paramcalc.tree.weights import CATEGORIES
 
 if TYPE_CHECKING:
     from paramcalc.reports.compare import CompareReport
 
-CONTEXT = 8192  # tokens, where none are given; stated with the result
+COMPARE_CONTEXT = 8192  # tokens, where none are given; stated with the result
 DIGITS = 6  # significant ones of a ratio
 ALWAYS = ("kv_cache.bytes_per_token",)  # that a model keeps nothing is worth a line
 # What is compared of each report, under the names it has there.
@@ -60,7 +60,7 @@ class Named(Protocol):
         """Where it is from."""
 
 
-def compare(models: Sequence[Model], *, context: int = CONTEXT, only_different: bool = False) -> CompareReport:
+def compare(models: Sequence[Model], *, context: int = COMPARE_CONTEXT, only_different: bool = False) -> CompareReport:
     """Set several models side by side, with differences and ratios to the first, at `context` tokens.
 
     Of two of one family it says too which config fields differ, and what each of them did to the count.
@@ -68,27 +68,30 @@ def compare(models: Sequence[Model], *, context: int = CONTEXT, only_different: 
     """
     from paramcalc.reports.compare import CompareReport
 
-    return CompareReport.model_validate(figures(models, context=context, only_different=only_different))
+    return CompareReport.model_validate(compare_figures(models, context=context, only_different=only_different))
 
 
-def figures(models: Sequence[Model], *, context: int = CONTEXT, only_different: bool = False) -> Figures:
+def compare_figures(
+    models: Sequence[Model], *, context: int = COMPARE_CONTEXT, only_different: bool = False
+) -> Figures:
     """The same as plain data: the keys and the order of `CompareReport`."""
-    check(models)
-    found = [one_model(model, context) for model in models]
-    rows = [row for row in rows_of([one.values for one in found]) if row["differs"] or not only_different]
+    check_models(models)
+    found = [compared_figures(model, context) for model in models]
+    rows = [row for row in compare_rows_data([one.values for one in found]) if row["differs"] or not only_different]
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "models": [describe(model) for model in models],
-        "warnings": said(models, [one.warnings for one in found]),
-        "notes": said(models, [one.notes for one in found]) + in_formats(models, [one.formats for one in found]),
+        "models": [model_info(model) for model in models],
+        "warnings": labelled(models, [one.warnings for one in found]),
+        "notes": labelled(models, [one.notes for one in found])
+        + format_warnings(models, [one.formats for one in found]),
         "assumptions": {"context": context},
         "rows": rows,
-        "change": changes.figures(models),
+        "change": changes.change_figures(models),
     }
 
 
-def check(models: Any) -> None:
+def check_models(models: Any) -> None:
     """Whoever calls from Python without types gets our errors too."""
     several = isinstance(models, Sequence) and not isinstance(models, str)
     wrong = [type(model).__name__ for model in models if not isinstance(model, Model)] if several else []
@@ -105,45 +108,45 @@ def check(models: Any) -> None:
         )
 
 
-def labels(models: Sequence[Named]) -> list[str]:
+def model_labels(models: Sequence[Named]) -> list[str]:
     """What to call each model: its name, or the source of those that share one, with a number if it must be."""
     names = Counter(model.name for model in models)
     told = [model.name if names[model.name] == 1 else model.source for model in models]
     return [text if told.count(text) == 1 else f"{text} ({told[: i + 1].count(text)})" for i, text in enumerate(told)]
 
 
-def said(models: Sequence[Model], texts: Sequence[Sequence[str]]) -> list[str]:
+def labelled(models: Sequence[Model], texts: Sequence[Sequence[str]]) -> list[str]:
     """What is to be said of each model, under its name."""
-    return [f"{label}: {text}" for label, own in zip(labels(models), texts, strict=True) for text in own]
+    return [f"{label}: {text}" for label, own in zip(model_labels(models), texts, strict=True) for text in own]
 
 
-def in_formats(models: Sequence[Model], formats: Sequence[str]) -> list[str]:
+def format_warnings(models: Sequence[Model], formats: Sequence[str]) -> list[str]:
     """What each model's weights are in, where that is not the same: bytes tell of it as much as of sizes."""
-    return said(models, [[f"weights in {text}"] for text in formats]) if len(set(formats)) > 1 else []
+    return labelled(models, [[f"weights in {text}"] for text in formats]) if len(set(formats)) > 1 else []
 
 
-class One(NamedTuple):
+class ComparedFigures(NamedTuple):
     """One model's figures by name, and what is to be said of them."""
 
-    values: Mapping[Name, Value]
+    values: Mapping[Name, ShapeValue]
     warnings: Sequence[str]
     notes: Sequence[str]
     formats: str  # of the weights
 
 
-def one_model(model: Model, context: int) -> One:
+def compared_figures(model: Model, context: int) -> ComparedFigures:
     """Every figure that is compared, the same as the other reports have them."""
     counted = counts(model)
-    stored = memory.figures(model, assume(context=context))
-    computed = flops.figures(model, setting(tokens=context))
-    values: dict[Name, Value] = {("count", name): at(counted, name) for name in COUNTED}
-    values |= {("shape", name): value for name, value in shape(model.tree).items()}
-    values |= {("memory", name): at(stored, name) for name in STORED}
-    values |= {("flops", name): at(computed, name) for name in COMPUTED}
-    return One(values, stored["warnings"], computed["notes"], ", ".join(stored["weights"]["by_format"]))
+    stored = memory.memory_figures(model, assume(context=context))
+    computed = flops.flops_figures(model, workload(tokens=context))
+    values: dict[Name, ShapeValue] = {("count", name): figure_at(counted, name) for name in COUNTED}
+    values |= {("shape", name): value for name, value in model_shape(model.tree).items()}
+    values |= {("memory", name): figure_at(stored, name) for name in STORED}
+    values |= {("flops", name): figure_at(computed, name) for name in COMPUTED}
+    return ComparedFigures(values, stored["warnings"], computed["notes"], ", ".join(stored["weights"]["by_format"]))
 
 
-def at(report: Figures, name: str) -> int:
+def figure_at(report: Figures, name: str) -> int:
     """The figure under a name with dots; 0 where there is no such part."""
     place: Any = report
     for step in name.split("."):
@@ -151,7 +154,7 @@ def at(report: Figures, name: str) -> int:
     return place or 0
 
 
-def rows_of(found: Sequence[Mapping[Name, Value]]) -> Iterator[Figures]:
+def compare_rows_data(found: Sequence[Mapping[Name, ShapeValue]]) -> Iterator[Figures]:
     """A row for each figure that any of the models has."""
     for report, name in found[0]:
         values = [one[report, name] for one in found]
@@ -159,19 +162,19 @@ def rows_of(found: Sequence[Mapping[Name, Value]]) -> Iterator[Figures]:
             yield {
                 "report": report,
                 "name": name,
-                "values": list(map(written, values)),
-                "differences": [written(minus(value, values[0])) for value in values],
-                "ratios": [ratio(value, values[0]) for value in values],
+                "values": list(map(json_number, values)),
+                "differences": [json_number(difference_to(value, values[0])) for value in values],
+                "ratios": [ratio_to(value, values[0]) for value in values],
                 "differs": any(value != values[0] for value in values),
             }
 
 
-def minus(value: Value, base: Value) -> int | Fraction | None:
+def difference_to(value: ShapeValue, base: ShapeValue) -> int | Fraction | None:
     """How much more than the first; None where either has none or several."""
     return value - base if isinstance(value, int | Fraction) and isinstance(base, int | Fraction) else None
 
 
-def ratio(value: Value, base: Value) -> float | None:
+def ratio_to(value: ShapeValue, base: ShapeValue) -> float | None:
     """How many times the first, to six significant digits."""
     if not isinstance(value, int | Fraction) or not isinstance(base, int | Fraction) or not base:
         return None
@@ -183,8 +186,8 @@ def significant(value: Fraction) -> float:
     return float(f"{float(value):.{DIGITS}g}")
 
 
-def written(value: Value) -> Any:
+def json_number(value: ShapeValue) -> Any:
     """A figure as JSON has it: a whole number, one rounded to six significant digits, several, or nothing."""
     if isinstance(value, tuple):
-        return [written(one) for one in value]
+        return [json_number(one) for one in value]
     return significant(value) if isinstance(value, Fraction) else value

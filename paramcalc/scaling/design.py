@@ -7,32 +7,32 @@ from math import lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.base.version import SCHEMA_VERSION, __version__
-from paramcalc.config.field_roles import WIDTH
-from paramcalc.counting.count import Figures, describe
+from paramcalc.config.field_roles import WIDTH_FIELD
+from paramcalc.counting.count import Figures, model_info
 from paramcalc.model import Model
-from paramcalc.scaling.evaluate import Bench, Question
-from paramcalc.scaling.model_series import references
+from paramcalc.scaling.evaluate import Evaluator, SweepSettings
+from paramcalc.scaling.model_series import reference_points
 from paramcalc.scaling.scaling_rules import (
     ImpossibleError,
-    Rules,
+    ScalingRules,
     Values,
-    deepened,
+    changes_for_depth,
+    changes_for_shape,
+    changes_for_width,
     is_size,
-    reshaped,
-    rules,
-    widened,
+    scaling_rules,
     width_step,
 )
-from paramcalc.scaling.scaling_rules import field as rule_field
-from paramcalc.scaling.search import Goal, Search, goal
-from paramcalc.scaling.sweep import DEPTH, as_model, question
+from paramcalc.scaling.scaling_rules import field_key as rule_field
+from paramcalc.scaling.search import Goal, Search, make_goal
+from paramcalc.scaling.sweep import DEPTH, as_model, sweep_settings
 from paramcalc.sources.document import Source
 
 if TYPE_CHECKING:
-    from paramcalc.config.schema import Stated
+    from paramcalc.config.schema import StatedConfig
     from paramcalc.reports.scaling import DesignReport
 
-SPREAD = (12, 16, 24, 32, 40, 48, 64, 80, 96)  # depths to choose from where neither they nor a base are given
+DEFAULT_DEPTHS = (12, 16, 24, 32, 40, 48, 64, 80, 96)  # depths to choose from where neither they nor a base are given
 
 
 def design(
@@ -60,18 +60,18 @@ def design(
     """
     from paramcalc.reports.scaling import DesignReport
 
-    asked = question(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
-    model = standard() if base is None else as_model(base)
-    aim = goal(budget, match, asked, gpu_memory_utilization)
-    depths = depth or (SPREAD if base is None and not solve else ())
-    follow = rules(rule or {})
-    found = figures(
+    asked = sweep_settings(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
+    model = default_base() if base is None else as_model(base)
+    aim = make_goal(budget, match, asked, gpu_memory_utilization)
+    depths = depth or (DEFAULT_DEPTHS if base is None and not solve else ())
+    follow = scaling_rules(rule or {})
+    found = design_figures(
         model, aim, depth=depths, solve=solve, multiple_of=multiple_of, follow=follow, asked=asked, overlay=overlay
     )
     return DesignReport.model_validate(found)
 
 
-def standard(*, vocab: int = 32_000, head_dim: int = 64) -> Model:
+def default_base(*, vocab: int = 32_000, head_dim: int = 64) -> Model:
     """The base where none is given: a decoder as they are built today.
 
     RMSNorm, rotary positions, four query heads to a key/value head, a gated FFN of 8/3 d, a tied head.
@@ -84,36 +84,36 @@ def standard(*, vocab: int = 32_000, head_dim: int = 64) -> Model:
     )
 
 
-def figures(
+def design_figures(
     base: Model,
     aim: Goal,
     *,
     depth: Sequence[int],
     solve: str | None,
     multiple_of: int | None,
-    follow: Rules,
-    asked: Question,
+    follow: ScalingRules,
+    asked: SweepSettings,
     overlay: Sequence[str] = (),
 ) -> Figures:
     """The report as plain data."""
-    beside = list(references(overlay, asked))
-    bench = Bench(base, asked)
+    beside = list(reference_points(overlay, asked))
+    bench = Evaluator(base, asked)
     values = bench.values
     sought = (
-        one_field(values, solve, multiple_of or 1, base.variants.stated())
+        field_space(values, solve, multiple_of or 1, base.variants.stated())
         if solve
-        else widths(bench, follow, multiple_of)
+        else width_space(bench, follow, multiple_of)
     )
     depths: Sequence[int | None] = depth or [None]
-    rows = [found_at(one, sought, bench=bench, aim=aim, values=values) for one in depths]
+    rows = [closest_at(one, sought, bench=bench, aim=aim, values=values) for one in depths]
     reasons = [row.pop("short", None) for row in rows]
     rows = [{**row, **closeness(row, aim)} for row in rows]
-    chosen = best(rows, aim)
+    chosen = best_row(rows, aim)
     missed = [] if chosen is None or not reasons[chosen] else [f"the budget is out of reach: {reasons[chosen]}"]
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "model": describe(base),
+        "model": model_info(base),
         "warnings": [*bench.warnings(), *missed],
         "assumptions": asked.stated(base, follow),
         "goal": {"budget": aim.budget, "match": aim.match, "at_most_bytes": aim.at_most, "solve": solve or "width"},
@@ -123,7 +123,7 @@ def figures(
     }
 
 
-def best(rows: Sequence[Figures], aim: Goal) -> int | None:
+def best_row(rows: Sequence[Figures], aim: Goal) -> int | None:
     """The number of the row that comes closest; below a limit of bytes, the one with the most parameters."""
     valid = [i for i, row in enumerate(rows) if row["valid"]]
     return max(valid, key=lambda i: aim.merit(rows[i])) if valid else None
@@ -143,7 +143,7 @@ def closeness(row: Figures, aim: Goal) -> Figures:
 # -- what is sought -----------------------------------------------------------------------------------------------
 
 
-class Sought(NamedTuple):
+class SearchSpace(NamedTuple):
     """What is varied at one depth, in steps of so much: the changes for some, and where they are on the axes."""
 
     step: int
@@ -152,24 +152,26 @@ class Sought(NamedTuple):
     probes: Sequence[int] = ()  # numbers of steps that tell how the model goes with them
 
 
-def widths(bench: Bench, follow: Rules, multiple_of: int | None) -> Sought:
+def width_space(bench: Evaluator, follow: ScalingRules, multiple_of: int | None) -> SearchSpace:
     """Widths in whole steps, and all that follows them. Raises ImpossibleError where the model does not."""
     values = bench.values
     step = lcm(multiple_of or 1, width_step(values, follow))
-    first = step if values[WIDTH].value != step else 2 * step
+    first = step if values[WIDTH_FIELD].value != step else 2 * step
     try:
-        other = widened(values, first, follow)
+        other = changes_for_width(values, first, follow)
     except ImpossibleError:
         other = {}
-    bench.checked(other, WIDTH)
-    return Sought(step, lambda count: widened(values, count * step, follow), lambda count: {"width": count * step})
+    bench.checked(other, WIDTH_FIELD)
+    return SearchSpace(
+        step, lambda count: changes_for_width(values, count * step, follow), lambda count: {"width": count * step}
+    )
 
 
-def one_field(values: Values, name: str, multiple_of: int, stated: Stated) -> Sought:
+def field_space(values: Values, name: str, multiple_of: int, stated: StatedConfig) -> SearchSpace:
     """Values of one field; the width is the base's."""
     key = rule_field(values, name, stated)
-    width = values[WIDTH].value if is_size(values, WIDTH) else 0
-    own, step = bool(width) and key == values[WIDTH].key, multiple_of
+    width = values[WIDTH_FIELD].value if is_size(values, WIDTH_FIELD) else 0
+    own, step = bool(width) and key == values[WIDTH_FIELD].key, multiple_of
     # Powers of two, and what heads may be.
     probes = {1 << power for power in range(18)} | {n for n in range(1, width + 1) if width % n == 0}
 
@@ -177,19 +179,19 @@ def one_field(values: Values, name: str, multiple_of: int, stated: Stated) -> So
         size = count * step
         return ({"width": size if own else width} if width else {}) | {name: size}
 
-    return Sought(step, lambda count: {key: count * step}, place, probes=sorted(probes))
+    return SearchSpace(step, lambda count: {key: count * step}, place, probes=sorted(probes))
 
 
-def found_at(depth: int | None, sought: Sought, *, bench: Bench, aim: Goal, values: Values) -> Figures:
+def closest_at(depth: int | None, sought: SearchSpace, *, bench: Evaluator, aim: Goal, values: Values) -> Figures:
     """The closest model of one depth; None is the base's own."""
     at = {} if depth is None else {"depth": depth}
     try:
-        deep = {} if depth is None else bench.checked(deepened(values, depth), DEPTH)
+        deep = {} if depth is None else bench.checked(changes_for_depth(values, depth), DEPTH)
     except ImpossibleError as error:
         return {"at": at, "valid": False, "problem": error.message, "fields": {}}
 
     def changes(count: int) -> dict[str, Any]:
-        return reshaped(sought.changes(count), deep, depth)
+        return changes_for_shape(sought.changes(count), deep, depth)
 
     search = Search(bench, aim, changes, step=sought.step, probes=sought.probes)
     try:

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Stack, stacks
-from paramcalc.tree.language import TOWERS, sees, text_part
-from paramcalc.tree.weights import Category, claimed
+from paramcalc.tree.language import TOWER_CATEGORIES, is_tower, language_model
+from paramcalc.tree.weights import Category, effective_category
 
 # What the hidden channels of a feed-forward network are called, by what it is for.
-HIDDEN: Mapping[Category | None, str] = {"experts": "expert_d_ff", "shared_experts": "shared_expert_d_ff"}
+HIDDEN_NAMES: Mapping[Category | None, str] = {"experts": "expert_d_ff", "shared_experts": "shared_expert_d_ff"}
 SIZES = (
     "d_model",
     "heads",
@@ -25,22 +25,22 @@ SIZES = (
 )
 
 # None: there is no such thing; several, ascending, where layers differ.
-Value = int | Fraction | tuple[int | Fraction, ...] | None
+ShapeValue = int | Fraction | tuple[int | Fraction, ...] | None
 
 
-def shape(tree: Component) -> dict[str, Value]:
+def model_shape(tree: Component) -> dict[str, ShapeValue]:
     """Layers, widths and heads of the language model, or of all of a model that is nothing else.
 
     `sequential_steps` are the layers that a token passes through one after the other, a shared one as often as it
     runs, an encoder's and then a decoder's; `aspect_ratio` is d_model for each of them, and `ffn_ratio` the hidden
     channels of a dense FFN for each of the width.
     """
-    layered = [stack for stack in stacks(text_part(tree)) if not sees(stack)]
+    layered = [stack for stack in stacks(language_model(tree)) if not is_tower(stack)]
     by_role = layers_by_role(layered)
     found: dict[str, set[int]] = {name: set() for name in SIZES}
     ratios = set()
     for stack in layered:
-        for sizes in dimensions(stack):
+        for sizes in component_dimensions(stack):
             for name, size in sizes.items():
                 found[name].add(size)
             if "d_ff" in sizes:
@@ -66,24 +66,24 @@ def layers_by_role(layered: list[Stack]) -> dict[str, int]:
     return layers
 
 
-def dimensions(component: Component, outer: Category | None = None) -> Iterator[dict[str, int]]:
+def component_dimensions(component: Component, outer: Category | None = None) -> Iterator[dict[str, int]]:
     """What each component below this one, and it itself, is known by.
 
     Experts' hidden channels have names of their own, and their width may be a latent's (Nemotron-H), so it says nothing
     of the model's.
     """
-    category = claimed(outer, component.category)
-    if category in TOWERS:
+    category = effective_category(outer, component.category)
+    if category in TOWER_CATEGORIES:
         return
     sizes = {name: int(size) for name, size in component.dimensions().items()}
-    if category in HIDDEN and "d_ff" in sizes:
-        sizes = {HIDDEN[category]: sizes["d_ff"]}
+    if category in HIDDEN_NAMES and "d_ff" in sizes:
+        sizes = {HIDDEN_NAMES[category]: sizes["d_ff"]}
     yield sizes
     for part in component.distinct():
-        yield from dimensions(part.component, category)
+        yield from component_dimensions(part.component, category)
 
 
-def one_or_all(values: Iterable[int | Fraction]) -> Value:
+def one_or_all(values: Iterable[int | Fraction]) -> ShapeValue:
     """The only value, all of them in ascending order, or None where there is none."""
     found: tuple[int | Fraction, ...] = tuple(sorted(values))
     return found[0] if len(found) == 1 else found or None

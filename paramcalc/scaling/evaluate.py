@@ -9,38 +9,38 @@ from typing import TYPE_CHECKING, Any
 
 from paramcalc.assumptions import Assumptions
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.base.interning import Pool
+from paramcalc.base.interning import InternPool
 from paramcalc.base.value import Frozen
 from paramcalc.counting.count import Figures
 from paramcalc.model import Model
 from paramcalc.scaling import latency
 from paramcalc.scaling.scaling_rules import ImpossibleError
-from paramcalc.scaling.totals import Adder, Amounts, Unit, units
+from paramcalc.scaling.totals import CountedPart, Totals, TotalsFolder, counted_parts
 from paramcalc.storage import weights
-from paramcalc.storage.formats.format import ALL
+from paramcalc.storage.formats.format import ALL_TENSORS
 from paramcalc.storage.formats.registry import format_named
 from paramcalc.storage.gguf import is_gguf
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, stacks
-from paramcalc.tree.language import text_part
+from paramcalc.tree.language import language_model
 
 if TYPE_CHECKING:
     from paramcalc.footprint.devices import Device
-    from paramcalc.scaling.scaling_rules import Rules
+    from paramcalc.scaling.scaling_rules import ScalingRules
 
-TRAINING = 3  # forward, and twice as much backward
-OUTSIDE = -1  # what is in no layer, among the numbers of layers
-CHINCHILLA = 20  # tokens for each parameter (Hoffmann et al. 2022, 2203.15556, table 3)
+FORWARD_AND_BACKWARD = 3  # forward, and twice as much backward
+OUTSIDE_LAYERS = -1  # what is in no layer, among the numbers of layers
+TOKENS_PER_PARAMETER = 20  # tokens for each parameter (Hoffmann et al. 2022, 2203.15556, table 3)
 
 
-class Question(Frozen):
+class SweepSettings(Frozen):
     """What is asked of every point."""
 
     assumed: Assumptions
     training_tokens: int | None = None  # None: Chinchilla's 20 for each parameter that a token uses
     device: Device | None = None
 
-    def stated(self, base: Model, follow: Rules) -> Figures:
+    def stated(self, base: Model, follow: ScalingRules) -> Figures:
         """The assumptions that a report states."""
         return {
             "context": self.assumed.context,
@@ -49,29 +49,29 @@ class Question(Frozen):
             "rules": follow.values(),
             "training_tokens": self.training_tokens,
             "gpu": self.device.name if self.device else None,
-            "latency": latency.assumed(self.device) if self.device else None,
+            "latency": latency.latency_assumptions(self.device) if self.device else None,
         }
 
 
-class Bench:
+class Evaluator:
     """The base, and what is asked of the models around it."""
 
-    def __init__(self, base: Model, question: Question) -> None:
+    def __init__(self, base: Model, question: SweepSettings) -> None:
         self.base, self.question = base, question
-        self.adder = Adder(base, question.assumed)
+        self.adder = TotalsFolder(base, question.assumed)
         self.size = element_bytes(base, question.assumed)
-        self.by_layers = weights.told_by_layers(base, question.assumed)
+        self.by_layers = weights.depends_on_layer_index(base, question.assumed)
         self.build = base.variants.builder()
         self.values = base.variants.values()
         self.stated = {one.key: one.value for one in self.values.values()}
-        self.pool = Pool()
-        self.known: dict[Hashable, tuple[list[int] | None, Sequence[tuple[Hashable, Unit]]]] = {}
+        self.pool = InternPool()
+        self.known: dict[Hashable, tuple[list[int] | None, Sequence[tuple[Hashable, CountedPart]]]] = {}
         self.base_sums = self.sums(base)
-        self.decodes = any(stack.causal for stack in stacks(text_part(base.tree)))
+        self.decodes = any(stack.causal for stack in stacks(language_model(base.tree)))
 
     def warnings(self) -> list[str]:
         """What is to be said of the base, and of the format its weights are in."""
-        return [*self.base.warnings, *weights.plan(self.base, self.question.assumed).warnings]
+        return [*self.base.warnings, *weights.storage_plan(self.base, self.question.assumed).warnings]
 
     def model(self, changes: Mapping[str, Any]) -> Model:
         """The base with other values in some fields. Raises ParamcalcError where there is no such model."""
@@ -93,9 +93,9 @@ class Bench:
             raise ImpossibleError(f"{axis}: another {names} leaves this model as it is", "--sweep FIELD=... of its own")
         return changes
 
-    def sums(self, model: Model) -> Amounts:
+    def sums(self, model: Model) -> Totals:
         """What adds up of a model."""
-        return self.adder.amounts([(unit.key(), unit) for unit in units(model.tree)])
+        return self.adder.amounts([(unit.key(), unit) for unit in counted_parts(model.tree)])
 
     def point(self, changes: Mapping[str, Any]) -> Figures:
         """Its figures, or why there is no such model."""
@@ -110,9 +110,12 @@ class Bench:
 
     def figures(self, model: Model) -> Figures:
         """The figures of a model under the same names as `count` and `memory` have."""
-        found = [(unit.key(), unit) for unit in units(model.tree)]
+        found = [(unit.key(), unit) for unit in counted_parts(model.tree)]
         sums = self.adder.amounts(found)
-        length, tokens = self.question.assumed.context, self.question.training_tokens or CHINCHILLA * sums.active
+        length, tokens = (
+            self.question.assumed.context,
+            self.question.training_tokens or TOKENS_PER_PARAMETER * sums.active,
+        )
         forward = sums.forward if self.decodes else sums.forward // length
         stored = self.weight_bytes(model, found, sums)
         return {
@@ -128,14 +131,14 @@ class Bench:
             "state": {"bytes": sums.state},
             "flops": {
                 "forward_per_token": forward,
-                "training": TRAINING * sums.reading * tokens // length,
+                "training": FORWARD_AND_BACKWARD * sums.reading * tokens // length,
                 "training_tokens": tokens,
             },
             "depth": sums.depth,
             "latency": self.latency(sums, stored=stored, forward=forward),
         }
 
-    def weight_bytes(self, model: Model, found: Sequence[tuple[Hashable, Unit]], sums: Amounts) -> int:
+    def weight_bytes(self, model: Model, found: Sequence[tuple[Hashable, CountedPart]], sums: Totals) -> int:
         """Bytes of the weights in the format that is assumed: what `memory` says."""
         if self.size is not None and not sums.buffers:
             return self.size * sums.total
@@ -159,19 +162,19 @@ class Bench:
             return None
         sizes: dict[int, int] = defaultdict(int)
         for one in self.stored(model.but(tree=short)):
-            sizes[one.weight.layers[0].start if one.weight.layers else OUTSIDE] += one.bytes
-        return [sizes[number] for number in range(OUTSIDE, max(sizes) + 1)]
+            sizes[one.weight.layers[0].start if one.weight.layers else OUTSIDE_LAYERS] += one.bytes
+        return [sizes[number] for number in range(OUTSIDE_LAYERS, max(sizes) + 1)]
 
-    def stored(self, model: Model) -> tuple[weights.Stored, ...]:
+    def stored(self, model: Model) -> tuple[weights.StoredTensors, ...]:
         """Every tensor as it is stored."""
-        return weights.plan(model, self.question.assumed).stored
+        return weights.storage_plan(model, self.question.assumed).stored
 
-    def latency(self, sums: Amounts, *, stored: int, forward: int) -> Figures | None:
+    def latency(self, sums: Totals, *, stored: int, forward: int) -> Figures | None:
         """The estimate for one decoding step of the batch, where a device is asked for and the model decodes."""
         device, batch = self.question.device, self.question.assumed.batch
         if device is None or not self.decodes:
             return None
-        elements = latency.read(
+        elements = latency.elements_read(
             total=sums.total,
             active=sums.active,
             routed=sums.routed,
@@ -179,7 +182,7 @@ class Bench:
             batch=batch,
         )
         moved = stored * elements // max(1, sums.total) + sums.kept + sums.state
-        return latency.latency(device, moved=moved, flops=batch * forward, layers=sums.depth)
+        return latency.decode_latency(device, moved=moved, flops=batch * forward, layers=sums.depth)
 
 
 def element_bytes(model: Model, assumed: Assumptions) -> int | None:
@@ -188,7 +191,7 @@ def element_bytes(model: Model, assumed: Assumptions) -> int | None:
     if simple is None or assumed.dtype_of or is_gguf(simple):
         return None
     form = format_named(simple)
-    if form.reach != ALL or form.extras or form.values.block_elements != 1:
+    if form.reach != ALL_TENSORS or form.extras or form.values.block_elements != 1:
         return None
     return form.values.block_bytes
 

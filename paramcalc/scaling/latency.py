@@ -16,39 +16,39 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from paramcalc.footprint.devices import Device
 
-LAUNCHES = 8  # kernels of a layer: norms, projections, attention, products, sums, fused as engines fuse them
+LAUNCHES_PER_LAYER = 8  # kernels of a layer: norms, projections, attention, products, sums, fused as engines fuse them
 LAUNCH_NS = 2_500  # from one kernel to the next within a captured graph
 
 
-def read(*, total: int, active: int, routed: int, looked_up: int, batch: int) -> int:
+def elements_read(*, total: int, active: int, routed: int, looked_up: int, batch: int) -> int:
     """Elements of the weights that a step of so many tokens reads: of the routed ones those that any of them uses."""
     share = 1 - (total - active) / routed if routed else 1.0
     return total - looked_up - int(routed * (1 - share) ** batch)
 
 
-def assumed(device: Device) -> dict[str, Any]:
+def latency_assumptions(device: Device) -> dict[str, Any]:
     """What the estimate rests on, to be stated with it."""
     return {
         "bandwidth_gb_s": device.bandwidth_gb_s,
         "bf16_tflops": device.bf16_tflops,
-        "launches_per_layer": LAUNCHES,
+        "launches_per_layer": LAUNCHES_PER_LAYER,
         "launch_ns": LAUNCH_NS,
         "routing": "uniform",
     }
 
 
-def untimed(device: Device | None) -> list[str]:
+def untimed_note(device: Device | None) -> list[str]:
     """That a step's time is asked for and not estimated, of a device that is only a size."""
     if device is None or device.bandwidth_gb_s is not None:
         return []
     return [f"{device.name}: its bandwidth is not known, so the time of a step is not estimated"]
 
 
-def latency(device: Device, *, moved: int, flops: int, layers: int) -> dict[str, Any]:
+def decode_latency(device: Device, *, moved: int, flops: int, layers: int) -> dict[str, Any]:
     """Nanoseconds for one step: bytes moved, operations, layers in a row. None where a figure is not known."""
     memory = None if device.bandwidth_gb_s is None else moved // device.bandwidth_gb_s  # bytes / (GB/s) are ns
     compute = None if device.bf16_tflops is None else flops // (1000 * device.bf16_tflops)
-    launches = layers * LAUNCHES * LAUNCH_NS
+    launches = layers * LAUNCHES_PER_LAYER * LAUNCH_NS
     return {
         "device": device.name,
         "moved_bytes": moved,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.config.field_roles import WIDTH
+from paramcalc.config.field_roles import WIDTH_FIELD
 from paramcalc.counting.count import Figures
-from paramcalc.scaling.evaluate import Bench, Question
+from paramcalc.scaling.evaluate import Evaluator, SweepSettings
 
-ALL = "all"
+ALL_LADDERS = "all"
 # Names of presets, which state sizes and sources, from the smallest on.
 LADDERS = {
     "gpt3": [f"gpt3-{size}" for size in ("125m", "350m", "760m", "1.3b", "2.7b", "6.7b", "13b", "175b")],
@@ -22,23 +22,23 @@ LADDERS = {
 }
 
 
-def chosen(names: Sequence[str]) -> list[str]:
+def chosen_ladders(names: Sequence[str]) -> list[str]:
     """The ladders of these names in any case, `all` for every one. Raises ParamcalcError with the choices."""
     found: dict[str, None] = {}
     for name in map(str.lower, names):
-        if name not in (*LADDERS, ALL):
-            raise ParamcalcError(f"unknown ladder {name!r}", f"known: {', '.join(LADDERS)}; or {ALL}")
-        found |= dict.fromkeys(LADDERS if name == ALL else [name])
+        if name not in (*LADDERS, ALL_LADDERS):
+            raise ParamcalcError(f"unknown ladder {name!r}", f"known: {', '.join(LADDERS)}; or {ALL_LADDERS}")
+        found |= dict.fromkeys(LADDERS if name == ALL_LADDERS else [name])
     return list(found)
 
 
-def references(names: Sequence[str], asked: Question) -> Iterator[Figures]:
+def reference_points(names: Sequence[str], asked: SweepSettings) -> Iterator[Figures]:
     """The models of these ladders with the figures of points, under the same assumptions."""
     from paramcalc.loading.load import load
 
-    for ladder in chosen(names):
+    for ladder in chosen_ladders(names):
         for preset in LADDERS[ladder]:
             model = load(preset)
-            width, figures = int(model.variants.values()[WIDTH].value), Bench(model, asked).figures(model)
+            width, figures = int(model.variants.values()[WIDTH_FIELD].value), Evaluator(model, asked).figures(model)
             ratio = width / figures["depth"]
             yield {"ladder": ladder, "name": preset, "width": width, "aspect_ratio": ratio, **figures}

@@ -22,29 +22,29 @@ from typing import Any, Literal, get_args
 from paramcalc.base.errors import ParamcalcError, nearest
 from paramcalc.base.value import Frozen
 from paramcalc.config.field_roles import (
-    BLOCKS,
-    BY_LAYER,
-    DENSE_FIRST,
-    EMBEDDINGS,
-    ENTRIES,
-    FFN,
-    HEAD_DIMS,
-    HEADS,
-    KV_HEADS,
-    PATTERNS,
-    QUERIES,
-    WIDTH,
-    WORDS,
-    meant,
+    BLOCK_COUNT_FIELDS,
+    DENSE_PREFIX_LISTS,
+    EMBEDDING_WIDTH_FIELDS,
+    FFN_WIDTH_FIELDS,
+    FIELD_WORDS,
+    HEAD_COUNT_FIELDS,
+    HEAD_DIM_FIELDS,
+    KV_HEAD_COUNT_FIELDS,
+    NATIVE_LAYERS_FIELD,
+    PATTERN_FIELDS,
+    PER_LAYER_FIELDS,
+    QUERY_HEADS_OF,
+    WIDTH_FIELD,
+    resolve_field_word,
 )
-from paramcalc.config.fields import DEPTHS
-from paramcalc.config.schema import FieldValue, Stated
+from paramcalc.config.fields import DEPTH_FIELDS
+from paramcalc.config.schema import FieldValue, StatedConfig
 
 Follow = Literal["ratio", "kept"]
 Values = Mapping[str, FieldValue]
 
-NO_ENTRIES = FieldValue(ENTRIES, [])
-FURTHEST = 2  # times the ratio of key/value heads, or half of it, at most
+NO_ENTRIES = FieldValue(NATIVE_LAYERS_FIELD, [])
+FARTHEST_KV_HEADS = 2  # times the ratio of key/value heads, or half of it, at most
 COARSEST = 256  # multiple to which a feed-forward width is rounded at most
 
 
@@ -52,7 +52,7 @@ class ImpossibleError(ParamcalcError):
     """There is no such model under the rules; the message says which rule."""
 
 
-class Rules(Frozen):
+class ScalingRules(Frozen):
     """How fields follow the width: in proportion, or not at all."""
 
     heads: Follow = "ratio"  # kept: head_dim follows instead
@@ -61,12 +61,14 @@ class Rules(Frozen):
     multiple_of: int | None = None  # of feed-forward widths; None: the power of two that divides the base's, up to 256
 
 
-def rules(given: Mapping[str, str | int]) -> Rules:
+def scaling_rules(given: Mapping[str, str | int]) -> ScalingRules:
     """Check rules as given: `{"heads": "kept", "multiple_of": 128}`. Raises ParamcalcError with the choices."""
     found: dict[str, Any] = {}
     for name, value in given.items():
-        if name not in Rules.fields:
-            raise ParamcalcError(f"unknown rule {name!r}", nearest(name, Rules.fields, fallback=_known(Rules.fields)))
+        if name not in ScalingRules.fields:
+            raise ParamcalcError(
+                f"unknown rule {name!r}", nearest(name, ScalingRules.fields, fallback=_known(ScalingRules.fields))
+            )
         if name != "multiple_of":
             if value not in get_args(Follow):
                 raise ParamcalcError(f"rule {name}: unknown word {value!r}", _known(get_args(Follow)))
@@ -77,14 +79,14 @@ def rules(given: Mapping[str, str | int]) -> Rules:
                 f"rule {name}: {value!r} is not a whole number from 1 on", "write it like multiple_of=128"
             )
         found[name] = int(value)
-    return Rules(**found)
+    return ScalingRules(**found)
 
 
 def _known(words: Sequence[str] | Mapping[str, Any]) -> str:
     return "known: " + ", ".join(words)
 
 
-def field(values: Values, name: str, stated: Stated) -> str:
+def field_key(values: Values, name: str, stated: StatedConfig) -> str:
     """The name under which a field can be changed: canonical, the family's own, or a word like d_ff.
 
     Raises ParamcalcError with the nearest names where the family has no such field.
@@ -93,7 +95,7 @@ def field(values: Values, name: str, stated: Stated) -> str:
         raise ParamcalcError(f"{name} is the same at all points", "--dtype float32 is for all of them")
     if name in values:
         return values[name].key
-    if (key := meant(values, name)) is not None:
+    if (key := resolve_field_word(values, name)) is not None:
         return key
     own = stated.name(name)
     if own in values:
@@ -103,7 +105,7 @@ def field(values: Values, name: str, stated: Stated) -> str:
         return name
     if name in ("n_experts", "top_k") and "moe" in keys:
         raise ParamcalcError(f"the base has no experts, so no {name}", ABOUT_EXPERTS)
-    words = [word for word, fields in WORDS.items() if not values.keys().isdisjoint(fields)]
+    words = [word for word, fields in FIELD_WORDS.items() if not values.keys().isdisjoint(fields)]
     raise ParamcalcError(f"the family has no field {name!r}", nearest(name, [*values, *words], fallback=ABOUT_FIELDS))
 
 
@@ -114,21 +116,21 @@ ABOUT_FIELDS = "`paramcalc families NAME` lists the fields of a family"
 # -- another depth ------------------------------------------------------------------------------------------------
 
 
-def deepened(values: Values, depth: int) -> dict[str, Any]:
+def changes_for_depth(values: Values, depth: int) -> dict[str, Any]:
     """The fields that change for another depth. Raises ImpossibleError where a list of layers has no period."""
-    stated = [name for name in DEPTHS if is_size(values, name)]
+    stated = [name for name in DEPTH_FIELDS if is_size(values, name)]
     base = next((values[name].value for name in stated), None)
     if base is None:
-        base = next((len(values[name].value) for name in _present(values, PATTERNS)), None)
+        base = next((len(values[name].value) for name in _present(values, PATTERN_FIELDS)), None)
     if base is None:
-        raise no_size(values, "depth", *DEPTHS)
-    blocks = [name for name in BLOCKS if stated and is_size(values, name)]
+        raise no_size(values, "depth", *DEPTH_FIELDS)
+    blocks = [name for name in BLOCK_COUNT_FIELDS if stated and is_size(values, name)]
     changed: dict[str, Any] = {values[name].key: depth for name in (*stated, *blocks)}
     for name, (key, value, listed) in values.items():
         if (groups := _unrolled(value)) and len(groups) == base:
-            changed[key] = [[continued(groups, depth, name), 1]]
-        elif (listed or name in BY_LAYER) and isinstance(value, list | str) and len(value) == base:
-            changed[key] = continued(value, depth, name)
+            changed[key] = [[extend_pattern(groups, depth, name), 1]]
+        elif (listed or name in PER_LAYER_FIELDS) and isinstance(value, list | str) and len(value) == base:
+            changed[key] = extend_pattern(value, depth, name)
     return changed
 
 
@@ -148,7 +150,7 @@ def _unrolled(value: Any) -> list[Any]:
     return [entry for group, times in pairs for entry in group * times]
 
 
-def continued(entries: Any, length: int, name: str) -> Any:
+def extend_pattern(entries: Any, length: int, name: str) -> Any:
     """A list (or a text) that goes on in its period, or ends earlier. Raises ImpossibleError where there is none.
 
     Of lists that say which layers are dense the first ones are no part of the period.
@@ -156,7 +158,7 @@ def continued(entries: Any, length: int, name: str) -> Any:
     size = len(entries)
     if length <= size:
         return entries[:length]
-    first = DENSE_FIRST.get(name.rpartition(".")[2])
+    first = DENSE_PREFIX_LISTS.get(name.rpartition(".")[2])
     for start in (0, next((i for i, entry in enumerate(entries) if entry != first), size)):
         for period in range(1, (size - start) // 2 + 1):
             if entries[start + period :] == entries[start:-period]:
@@ -167,78 +169,86 @@ def continued(entries: Any, length: int, name: str) -> Any:
     )
 
 
-def reshaped(wide: Mapping[str, Any], deep: Mapping[str, Any], depth: int | None) -> dict[str, Any]:
+def changes_for_shape(wide: Mapping[str, Any], deep: Mapping[str, Any], depth: int | None) -> dict[str, Any]:
     """The fields that change for another width and depth at once: a list of sizes by layer has both from it.
 
     Raises ImpossibleError where such a list has no period.
     """
     both = [key for key in wide if key in deep and isinstance(wide[key], list)]
-    return {**deep, **wide, **{key: continued(wide[key], depth or len(wide[key]), key) for key in both}}
+    return {**deep, **wide, **{key: extend_pattern(wide[key], depth or len(wide[key]), key) for key in both}}
 
 
 # -- another width ------------------------------------------------------------------------------------------------
 
 
-def widened(values: Values, width: int, follow: Rules) -> dict[str, Any]:
+def changes_for_width(values: Values, width: int, follow: ScalingRules) -> dict[str, Any]:
     """The fields that change for another width. Raises ImpossibleError where heads do not come out whole."""
-    if not is_size(values, WIDTH):
-        raise no_size(values, "width", WIDTH)
-    base = values[WIDTH].value
-    changed: dict[str, Any] = {values[WIDTH].key: width}
+    if not is_size(values, WIDTH_FIELD):
+        raise no_size(values, "width", WIDTH_FIELD)
+    base = values[WIDTH_FIELD].value
+    changed: dict[str, Any] = {values[WIDTH_FIELD].key: width}
     if follow.heads == "ratio":
         changed |= _heads(values, width, base, follow)
     else:
-        for name in HEAD_DIMS:
+        for name in HEAD_DIM_FIELDS:
             if is_size(values, name):
-                changed[values[name].key] = whole(values[name].key, values[name].value, width=width, base=base)
+                changed[values[name].key] = whole_in_proportion(
+                    values[name].key, values[name].value, width=width, base=base
+                )
     if follow.ffn == "ratio":
-        grown = partial(rounded, width=width, base=base, multiple_of=follow.multiple_of)
-        for name in _present(values, FFN):
+        grown = partial(rounded_to_multiple, width=width, base=base, multiple_of=follow.multiple_of)
+        for name in _present(values, FFN_WIDTH_FIELDS):
             changed[values[name].key] = _each(values[name].value, grown)
-    if entries := [one for one in values.get(ENTRIES, NO_ENTRIES).value if isinstance(one, Mapping)]:
-        changed[ENTRIES] = [_entry(one, values, width, follow) for one in entries]
-    return changed | {values[name].key: width for name in _present(values, EMBEDDINGS) if values[name].value == base}
+    if entries := [one for one in values.get(NATIVE_LAYERS_FIELD, NO_ENTRIES).value if isinstance(one, Mapping)]:
+        changed[NATIVE_LAYERS_FIELD] = [_entry(one, values, width, follow) for one in entries]
+    return changed | {
+        values[name].key: width for name in _present(values, EMBEDDING_WIDTH_FIELDS) if values[name].value == base
+    }
 
 
-def _entry(entry: Mapping[str, Any], values: Values, width: int, follow: Rules) -> dict[str, Any]:
+def _entry(entry: Mapping[str, Any], values: Values, width: int, follow: ScalingRules) -> dict[str, Any]:
     """What one layer says of itself, with the same rules: what it leaves to the model is the model's."""
     experts = entry.get("moe") or {}
     own = {
         **{name: FieldValue(name, entry.get(name)) for name in ("head_dim", "d_ff")},
         "num_key_value_heads": FieldValue("n_kv_heads", entry.get("n_kv_heads")),
         "moe.d_ff": FieldValue("moe.d_ff", experts.get("d_ff")),
-        WIDTH: values[WIDTH],
+        WIDTH_FIELD: values[WIDTH_FIELD],
     }
     heads = entry.get("n_heads", values["num_attention_heads"].value)
-    changed = widened({**own, "num_attention_heads": FieldValue("n_heads", heads)}, width, follow)
+    changed = changes_for_width({**own, "num_attention_heads": FieldValue("n_heads", heads)}, width, follow)
     found = {**entry, **{key: size for key, size in changed.items() if key in entry}}
     return found | ({"moe": {**experts, "d_ff": changed["moe.d_ff"]}} if "moe.d_ff" in changed else {})
 
 
-def _heads(values: Values, width: int, base: int, follow: Rules) -> dict[str, Any]:
+def _heads(values: Values, width: int, base: int, follow: ScalingRules) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     for name in _counted_heads(values):
-        changed[values[name].key] = _each(values[name].value, partial(whole, values[name].key, width=width, base=base))
+        changed[values[name].key] = _each(
+            values[name].value, partial(whole_in_proportion, values[name].key, width=width, base=base)
+        )
     queries = changed.get(values["num_attention_heads"].key) if "num_attention_heads" in values else None
     heads = queries if isinstance(queries, int) else None
-    grouped = [name for name in _present(values, KV_HEADS) if values[name].key not in changed]
+    grouped = [name for name in _present(values, KV_HEAD_COUNT_FIELDS) if values[name].key not in changed]
     for name in grouped if follow.kv_heads == "ratio" else ():
-        own = changed.get(values[QUERIES[name]].key) if QUERIES.get(name) in values else None
+        own = changed.get(values[QUERY_HEADS_OF[name]].key) if QUERY_HEADS_OF.get(name) in values else None
         shared = own if isinstance(own, int) else heads
-        changed[values[name].key] = _each(values[name].value, partial(kv_heads, width=width, base=base, heads=shared))
+        changed[values[name].key] = _each(
+            values[name].value, partial(kv_heads_in_proportion, width=width, base=base, heads=shared)
+        )
     return changed
 
 
 def _counted_heads(values: Values) -> list[str]:
     """Fields with numbers of heads; key/value heads where a family counts no others (JetMoE)."""
-    return _present(values, HEADS) or _present(values, KV_HEADS)
+    return _present(values, HEAD_COUNT_FIELDS) or _present(values, KV_HEAD_COUNT_FIELDS)
 
 
 def _present(values: Values, names: Sequence[str]) -> list[str]:
     return [name for name in names if name in values and values[name].value]
 
 
-def whole(name: str, size: int, *, width: int, base: int) -> int:
+def whole_in_proportion(name: str, size: int, *, width: int, base: int) -> int:
     """A number in proportion to the width. Raises ImpossibleError where it is no whole number."""
     if size * width % base:
         why, step = f"{size} x {width} / {base}", base // gcd(size, base)
@@ -249,12 +259,12 @@ def whole(name: str, size: int, *, width: int, base: int) -> int:
     return size * width // base
 
 
-def width_step(values: Values, follow: Rules) -> int:
+def width_step(values: Values, follow: ScalingRules) -> int:
     """The smallest step of widths that gives whole heads. Raises ImpossibleError where the family has no width."""
-    if not is_size(values, WIDTH):
-        raise no_size(values, "width", WIDTH)
-    base = int(values[WIDTH].value)
-    names = _counted_heads(values) if follow.heads == "ratio" else [n for n in HEAD_DIMS if is_size(values, n)]
+    if not is_size(values, WIDTH_FIELD):
+        raise no_size(values, "width", WIDTH_FIELD)
+    base = int(values[WIDTH_FIELD].value)
+    names = _counted_heads(values) if follow.heads == "ratio" else [n for n in HEAD_DIM_FIELDS if is_size(values, n)]
     sizes = [size for name in names for size in _listed(values[name].value)]
     return lcm(*(base // gcd(size, base) for size in sizes))
 
@@ -263,7 +273,7 @@ def _listed(value: Any) -> list[int]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def kv_heads(size: int, *, width: int, base: int, heads: int | None) -> int:
+def kv_heads_in_proportion(size: int, *, width: int, base: int, heads: int | None) -> int:
     """Key/value heads in proportion: of the numbers that divide the query heads the one next to the ratio.
 
     A single one stays single. Raises ImpossibleError where none is near.
@@ -276,7 +286,7 @@ def kv_heads(size: int, *, width: int, base: int, heads: int | None) -> int:
     small = [n for n in range(1, isqrt(heads) + 1) if heads % n == 0]
     divisors = (Fraction(n) for n in sorted({*small, *(heads // n for n in small)}))
     off, found = min((max(n / wanted, wanted / n), n) for n in divisors)
-    if off > FURTHEST:
+    if off > FARTHEST_KV_HEADS:
         raise ImpossibleError(
             f"width {width} gives {heads} heads, and no number of key/value heads near {float(wanted):g} divides them",
             "--rule kv_heads=kept, or another width",
@@ -284,7 +294,7 @@ def kv_heads(size: int, *, width: int, base: int, heads: int | None) -> int:
     return int(found)
 
 
-def rounded(size: int, *, width: int, base: int, multiple_of: int | None) -> int:
+def rounded_to_multiple(size: int, *, width: int, base: int, multiple_of: int | None) -> int:
     """A size in proportion to the width, to the nearest multiple; a half goes up."""
     multiple = multiple_of or min(size & -size, COARSEST)
     return max(1, (2 * size * width + base * multiple) // (2 * base * multiple)) * multiple

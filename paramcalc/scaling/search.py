@@ -14,19 +14,19 @@ from itertools import islice
 from math import gcd
 from typing import Any, Literal, NamedTuple, get_args
 
-from paramcalc.assumptions import chosen
+from paramcalc.assumptions import one_of
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.counting.count import Figures
 from paramcalc.model import Model
-from paramcalc.scaling.evaluate import Bench, Question
+from paramcalc.scaling.evaluate import Evaluator, SweepSettings
 from paramcalc.scaling.scaling_rules import ImpossibleError
 from paramcalc.storage.gguf.types import LONGEST_BLOCK, SHORT_BLOCK
 
 Match = Literal["total", "non-embedding", "active", "flops", "weight-bytes"]
 Changes = Callable[[int], dict[str, Any]]
-MOST = 10**7  # steps of a width, or values of a field, that are tried at most
-BEYOND = "even the smallest model is beyond"
-NEIGHBOURS = 2
+MOST_STEPS = 10**7  # steps of a width, or values of a field, that are tried at most
+BUDGET_TOO_SMALL = "even the smallest model is beyond"
+NEIGHBOURS_CHECKED = 2
 SETTLED = 3  # probes with the same figure, after which more changes nothing
 REACH = 64  # steps in which the next model that can be is looked for
 
@@ -66,11 +66,11 @@ class Goal(NamedTuple):
         return 0 if self.budget is None else self.measure(row) - self.budget
 
 
-def goal(budget: int | None, match: str, asked: Question, share: str | float = 1) -> Goal:
+def make_goal(budget: int | None, match: str, asked: SweepSettings, share: str | float = 1) -> Goal:
     """The goal, checked. Raises ParamcalcError where neither a budget nor a device is given."""
     from paramcalc.footprint.fit import utilization
 
-    word = chosen(match, get_args(Match), "match")
+    word = one_of(match, get_args(Match), "match")
     if budget is None and asked.device is None:
         raise ParamcalcError("nothing to come close to", "give a budget, like 1.1B or 8GiB, or a device")
     if budget is not None and type(budget) is not int:
@@ -85,10 +85,12 @@ def goal(budget: int | None, match: str, asked: Question, share: str | float = 1
 class Search:
     """Models that differ from a base in one size, asked as few times as bisection needs."""
 
-    def __init__(self, bench: Bench, aim: Goal, changes: Changes, *, step: int = 1, probes: Sequence[int] = ()) -> None:
+    def __init__(
+        self, bench: Evaluator, aim: Goal, changes: Changes, *, step: int = 1, probes: Sequence[int] = ()
+    ) -> None:
         self.bench, self.aim, self.changes, self.probes = bench, aim, changes, probes
         self.falling = False  # whether more of it makes a smaller model
-        self.most = MOST
+        self.most = MOST_STEPS
         blocks = () if bench.size is not None else (SHORT_BLOCK, LONGEST_BLOCK)
         self.strides = sorted({1, *(block // gcd(step, block) for block in blocks)})
         self.models: dict[int, Model] = {}
@@ -115,7 +117,7 @@ class Search:
         found = list(filter(self.allowed, sorted(self.known)))
         if not found:
             limit = "budget" if self.aim.budget is not None else "device"
-            problem = self.point(1)["problem"] or f"{BEYOND} the {limit}"
+            problem = self.point(1)["problem"] or f"{BUDGET_TOO_SMALL} the {limit}"
             return 1, {"valid": False, "problem": problem, "fields": {}}
         best = max(found, key=self.merit)
         return best, self.point(best)
@@ -165,9 +167,9 @@ class Search:
             first = next(valid(count, count + REACH), None)
             return first is None or self.inside(first * stride) is not self.falling
 
-        turn = turning(below, near, self.most // stride)
+        turn = largest_inside(below, near, self.most // stride)
         for beside in (valid(turn, turn + REACH), valid(turn - 1, turn - REACH)):
-            for _ in islice(beside, NEIGHBOURS + 1):
+            for _ in islice(beside, NEIGHBOURS_CHECKED + 1):
                 pass
         return turn
 
@@ -187,12 +189,12 @@ class Search:
         if count not in self.fitting:
             from paramcalc.footprint import per_device
 
-            held = per_device.figures(self.models[count], self.bench.question.assumed)
+            held = per_device.per_device_figures(self.models[count], self.bench.question.assumed)
             self.fitting[count] = int(held["total"]["bytes"]) <= self.aim.at_most
         return self.fitting[count]
 
 
-def turning(inside: Callable[[int], bool], near: int = 0, most: int = MOST) -> int:
+def largest_inside(inside: Callable[[int], bool], near: int = 0, most: int = MOST_STEPS) -> int:
     """The largest count that is inside, 0 where not even 1 is; larger ones are taken to be outside too.
 
     It is looked for in steps that double, away from `near`, and then between the last two.

@@ -13,14 +13,22 @@ from typing import TYPE_CHECKING, Any
 from paramcalc.assumptions import assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
-from paramcalc.config.field_roles import WIDTH as WIDTH_FIELD
-from paramcalc.config.fields import DEPTHS
-from paramcalc.counting.count import Figures, describe
+from paramcalc.config.field_roles import WIDTH_FIELD as WIDTH_FIELD
+from paramcalc.config.fields import DEPTH_FIELDS
+from paramcalc.counting.count import Figures, model_info
 from paramcalc.model import Model
-from paramcalc.scaling.evaluate import Bench, Question
-from paramcalc.scaling.latency import untimed
-from paramcalc.scaling.model_series import references
-from paramcalc.scaling.scaling_rules import ImpossibleError, Rules, deepened, field, reshaped, rules, widened
+from paramcalc.scaling.evaluate import Evaluator, SweepSettings
+from paramcalc.scaling.latency import untimed_note
+from paramcalc.scaling.model_series import reference_points
+from paramcalc.scaling.scaling_rules import (
+    ImpossibleError,
+    ScalingRules,
+    changes_for_depth,
+    changes_for_shape,
+    changes_for_width,
+    field_key,
+    scaling_rules,
+)
 from paramcalc.sources.document import Source
 
 if TYPE_CHECKING:
@@ -51,9 +59,9 @@ def scale(
     """
     from paramcalc.reports.scaling import ScaleReport
 
-    asked = question(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
-    with uncollected():
-        found = figures(as_model(base), grid, follow=rules(rule or {}), asked=asked, overlay=overlay)
+    asked = sweep_settings(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
+    with without_gc():
+        found = sweep_figures(as_model(base), grid, follow=scaling_rules(rule or {}), asked=asked, overlay=overlay)
         return ScaleReport.model_validate(found)
 
 
@@ -64,43 +72,43 @@ def as_model(base: Model | Source) -> Model:
     return base if isinstance(base, Model) else load(base)
 
 
-def question(*, training_tokens: int | None, gpu: str | None, **assumptions: Any) -> Question:
+def sweep_settings(*, training_tokens: int | None, gpu: str | None, **assumptions: Any) -> SweepSettings:
     """What is asked of every point, checked."""
-    return Question(assumed=assume(**assumptions), training_tokens=training_tokens, device=device_named(gpu))
+    return SweepSettings(assumed=assume(**assumptions), training_tokens=training_tokens, device=device_named(gpu))
 
 
 def device_named(name: str | None) -> Device | None:
     """The device of that name. Raises ParamcalcError with the choices."""
     if name is None:
         return None
-    from paramcalc.footprint.devices import device
+    from paramcalc.footprint.devices import find_device
 
-    return device(name)
+    return find_device(name)
 
 
-def figures(
+def sweep_figures(
     base: Model,
     grid: Grid,
     *,
-    follow: Rules,
-    asked: Question,
+    follow: ScalingRules,
+    asked: SweepSettings,
     overlay: Sequence[str] = (),
     each: Callable[[int, int], None] | None = None,
 ) -> Figures:
     """The report as plain data; `each` is told how many points are done, and of how many."""
-    many, beside = checked(grid), list(references(overlay, asked))
-    bench = Bench(base, asked)
+    many, beside = check_grid(grid), list(reference_points(overlay, asked))
+    bench = Evaluator(base, asked)
     rows: list[Figures] = []
-    with uncollected():
-        for row in points(bench, grid, follow):
+    with without_gc():
+        for row in sweep_points(bench, grid, follow):
             rows.append(row)
             if each is not None:
                 each(len(rows), many)
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "model": describe(base),
-        "warnings": [*bench.warnings(), *untimed(asked.device)],
+        "model": model_info(base),
+        "warnings": [*bench.warnings(), *untimed_note(asked.device)],
         "assumptions": asked.stated(base, follow),
         "base": bench.figures(base),
         "axes": {name: list(values) for name, values in grid.items()},
@@ -110,7 +118,7 @@ def figures(
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_gc() -> Iterator[None]:
     """Without the search for cycles: a point leaves none behind, and it would go through all rows again and again."""
     enabled = gc.isenabled()
     gc.disable()
@@ -121,7 +129,7 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def checked(grid: Grid) -> int:
+def check_grid(grid: Grid) -> int:
     """How many points it has. Raises ParamcalcError for an empty axis, too many points, no axis at all."""
     for name, values in grid.items():
         if not _listed(values):
@@ -140,42 +148,42 @@ def _listed(values: Any) -> bool:
     return isinstance(values, Sequence) and not isinstance(values, str) and len(values) > 0
 
 
-def points(bench: Bench, grid: Grid, follow: Rules) -> Iterator[Figures]:
+def sweep_points(bench: Evaluator, grid: Grid, follow: ScalingRules) -> Iterator[Figures]:
     """Every point, the last axis running fastest. What a field says holds, whatever follows a width or a depth."""
     base, keys = bench.values, keys_of(bench, grid)
 
     @cache
     def wider(size: int) -> Mapping[str, Any] | ImpossibleError:
-        return _attempt(lambda: bench.checked(widened(base, size, follow), WIDTH))
+        return _attempt(lambda: bench.checked(changes_for_width(base, size, follow), WIDTH))
 
     @cache
     def deeper(size: int) -> Mapping[str, Any] | ImpossibleError:
-        return _attempt(lambda: bench.checked(deepened(base, size), DEPTH))
+        return _attempt(lambda: bench.checked(changes_for_depth(base, size), DEPTH))
 
     for values in product(*grid.values()):
         at = dict(zip(grid, values, strict=True))
         deep = deeper(at[DEPTH]) if DEPTH in at else {}
         found = wider(at[WIDTH]) if WIDTH in at else {}, deep, at.get(DEPTH)
         problem = next((one for one in found[:2] if isinstance(one, ImpossibleError)), None)
-        shape = problem or _attempt(reshaped, *found)
+        shape = problem or _attempt(changes_for_shape, *found)
         if isinstance(shape, ImpossibleError):
             yield {"at": at, "valid": False, "problem": shape.message, "fields": {}}
         else:
             yield {"at": at, **bench.point({**shape, **{key: at[name] for name, key in keys.items()}})}
 
 
-def keys_of(bench: Bench, grid: Grid) -> dict[str, str]:
+def keys_of(bench: Evaluator, grid: Grid) -> dict[str, str]:
     """The key of each field on the grid. Raises ParamcalcError where two axes are the same one."""
     values, stated = bench.values, bench.base.variants.stated()
     axes = {
         WIDTH: {values[WIDTH_FIELD].key} if WIDTH in grid and WIDTH_FIELD in values else set(),
-        DEPTH: {values[name].key for name in DEPTHS if name in values} if DEPTH in grid else set(),
+        DEPTH: {values[name].key for name in DEPTH_FIELDS if name in values} if DEPTH in grid else set(),
     }
     keys: dict[str, str] = {}
     for name in grid:
         if name in (DEPTH, WIDTH):
             continue
-        key = field(values, name, stated)
+        key = field_key(values, name, stated)
         same = next((axis for axis, taken in axes.items() if key in taken), None)
         if same is not None:
             raise ParamcalcError(f"{name} is the same axis as {same}", "sweep one of the two")

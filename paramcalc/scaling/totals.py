@@ -11,17 +11,17 @@ from operator import add
 from typing import Any, NamedTuple
 
 from paramcalc.assumptions import Assumptions
-from paramcalc.compute.flops import operations
-from paramcalc.compute.workload import setting
+from paramcalc.compute.flops import term_flops
+from paramcalc.compute.workload import workload
 from paramcalc.footprint import cache
 from paramcalc.model import Model
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Run, Stack, stacks
-from paramcalc.tree.language import always_read, text_part
-from paramcalc.tree.weights import Category, claimed
+from paramcalc.tree.language import fixed_source_tokens, language_model
+from paramcalc.tree.weights import Category, effective_category
 
 
-class Amounts(NamedTuple):
+class Totals(NamedTuple):
     """Elements, operations and bytes; all of them sums."""
 
     total: int = 0
@@ -39,7 +39,7 @@ class Amounts(NamedTuple):
     tied_heads: int = 0  # that are another matrix
 
 
-class Unit(NamedTuple):
+class CountedPart(NamedTuple):
     """A part that is counted as one, or one layer of a stack, and how many there are."""
 
     part: Component
@@ -62,28 +62,28 @@ class Unit(NamedTuple):
         return self.part if self.layer is None else self.part.but(runs=(self.layer,), first=0)
 
 
-def units(tree: Component) -> list[Unit]:
+def counted_parts(tree: Component) -> list[CountedPart]:
     """The parts of a model, down to those that hold no stack of layers, and the layers of the stacks."""
-    text = text_part(tree)
-    found: list[Unit] = []
+    text = language_model(tree)
+    found: list[CountedPart] = []
     _add_units(found, tree, 1, None, text=text, speaks=tree is text)
     return found
 
 
 def _add_units(
-    found: list[Unit], part: Component, times: int, outer: Category | None, *, text: Component, speaks: bool
+    found: list[CountedPart], part: Component, times: int, outer: Category | None, *, text: Component, speaks: bool
 ) -> None:
     if type(part) is Stack:
         found += _layers(part, times, outer, speaks=speaks)
     elif not stacks(part):
-        found.append(Unit(part, times, outer, speaks))
+        found.append(CountedPart(part, times, outer, speaks))
     else:
-        inner = claimed(outer, part.category)
+        inner = effective_category(outer, part.category)
         for _, inside, copies, *_ in part.children():
             _add_units(found, inside, times * int(copies), inner, text=text, speaks=speaks or inside is text)
 
 
-def _layers(stack: Stack, times: int, outer: Category | None, *, speaks: bool) -> Iterator[Unit]:
+def _layers(stack: Stack, times: int, outer: Category | None, *, speaks: bool) -> Iterator[CountedPart]:
     many: dict[tuple[int, int, int | None], int] = {}
     layers: dict[tuple[int, int, int | None], Component] = {}
     for (repeat, layer, passes, kept), repeated in stack.distinct_runs():
@@ -91,33 +91,33 @@ def _layers(stack: Stack, times: int, outer: Category | None, *, speaks: bool) -
         many[kind] = many.get(kind, 0) + int(repeat) * repeated
         layers[kind] = layer
     for kind, layer in layers.items():
-        yield Unit(stack, times * many[kind], outer, speaks, Run(1, layer, *kind[1:]), stack.causal)
+        yield CountedPart(stack, times * many[kind], outer, speaks, Run(1, layer, *kind[1:]), stack.causal)
 
 
-EMPTY: Sequence[int] = Amounts()
+NO_TOTALS: Sequence[int] = Totals()
 
 
-class Adder:
+class TotalsFolder:
     """Amounts under the same assumptions, remembered for parts that are equal."""
 
     def __init__(self, base: Model, assumed: Assumptions) -> None:
         self.base, self.assumed = base, assumed
-        source = assumed.source or next(always_read(text_part(base.tree)), None)
-        self.decoding = setting(tokens=1, context=assumed.context, source=source)
-        self.whole = setting(tokens=assumed.context, causal=True, source=source)
-        self.encoding = setting(tokens=assumed.context, source=assumed.context)
+        source = assumed.source or next(fixed_source_tokens(language_model(base.tree)), None)
+        self.decoding = workload(tokens=1, context=assumed.context, source=source)
+        self.whole = workload(tokens=assumed.context, causal=True, source=source)
+        self.encoding = workload(tokens=assumed.context, source=assumed.context)
         # Of models that generate, and not; with each unit, so that nothing else can have the identity of its parts.
-        self.known: Mapping[bool, dict[Hashable, tuple[Amounts, Unit]]] = {True: {}, False: {}}
+        self.known: Mapping[bool, dict[Hashable, tuple[Totals, CountedPart]]] = {True: {}, False: {}}
 
-    def amounts(self, found: Sequence[tuple[Hashable, Unit]]) -> Amounts:
+    def amounts(self, found: Sequence[tuple[Hashable, CountedPart]]) -> Totals:
         """Those of all units of a model, each with its key."""
-        generates, sums = any(unit.causal and unit.speaks for _, unit in found), EMPTY
+        generates, sums = any(unit.causal and unit.speaks for _, unit in found), NO_TOTALS
         for key, unit in found:
             its, many = self.of(key, unit, generates=generates), unit.times
             sums = list(map(add, sums, its if many == 1 else map(many.__mul__, its)))
-        return Amounts(*sums)
+        return Totals(*sums)
 
-    def of(self, key: Hashable, unit: Unit, *, generates: bool) -> Amounts:
+    def of(self, key: Hashable, unit: CountedPart, *, generates: bool) -> Totals:
         """Those of one part, remembered. Of a layer that is passed through often, each pass adds the same."""
         known = self.known[generates]
         one = known.get(key)
@@ -129,15 +129,15 @@ class Adder:
             more = unit.layer.passes - 1
             alike = [unit._replace(layer=unit.layer._replace(passes=passes)) for passes in (1, 2)]
             pairs = zip(*(self.of(few.key(), few, generates=generates) for few in alike), strict=True)
-            found = Amounts(*(once + more * (twice - once) for once, twice in pairs))
+            found = Totals(*(once + more * (twice - once) for once, twice in pairs))
         known[key] = found, unit
         return found
 
-    def measured(self, unit: Unit, *, generates: bool) -> Amounts:
+    def measured(self, unit: CountedPart, *, generates: bool) -> Totals:
         """Those of one part."""
         part = unit.component()
         own = [tally for tally in part.tallies(unit.outer) if tally.role == "parameter"]
-        found = Amounts(
+        found = Totals(
             total=sum(tally.total for tally in own),
             active=sum(tally.active for tally in own),
             embedding=sum(tally.total for tally in own if tally.category == "embedding"),
@@ -148,10 +148,10 @@ class Adder:
         )
         if not unit.speaks:
             return found
-        works, kept = list(part.work()), cache.figures(self.base.but(tree=part), self.assumed)
+        works, kept = list(part.work()), cache.cache_figures(self.base.but(tree=part), self.assumed)
         return found._replace(
-            forward=sum(operations(works, self.decoding if generates else self.encoding)),
-            reading=sum(operations(works, self.whole if generates else self.encoding)),
+            forward=sum(term_flops(works, self.decoding if generates else self.encoding)),
+            reading=sum(term_flops(works, self.whole if generates else self.encoding)),
             kept_per_token=kept["kv_cache"]["bytes_per_token"],
             kept=kept["kv_cache"]["bytes"],
             state=kept["state"]["bytes"],

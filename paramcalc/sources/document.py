@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-SIDECARS = ("hf_quant_config.json", "quantize_config.json", "quant_config.json")
+QUANTIZATION_SIDECARS = ("hf_quant_config.json", "quantize_config.json", "quant_config.json")
 
 
 class Document(NamedTuple):
@@ -18,7 +18,7 @@ class Document(NamedTuple):
     beside: Mapping[str, Any] = {}  # the files about quantisation that are beside it, by name
 
 
-class Described(Protocol):
+class HasToDict(Protocol):
     """What says of itself what its fields are, like a config of transformers."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -26,4 +26,4 @@ class Described(Protocol):
         ...
 
 
-Source = str | os.PathLike[str] | Mapping[str, Any] | Described
+Source = str | os.PathLike[str] | Mapping[str, Any] | HasToDict

@@ -13,13 +13,13 @@ from typing import Any
 
 from paramcalc.base.errors import SourceError, nearest
 from paramcalc.sources import presets
-from paramcalc.sources.document import SIDECARS, Document, Source
-from paramcalc.sources.parse import LARGEST_FILE, adapter_error, checked, limited, parsed
+from paramcalc.sources.document import QUANTIZATION_SIDECARS, Document, Source
+from paramcalc.sources.parse import LARGEST_FILE, adapter_error, check_model_config, parse_document, within_size_limit
 
 ENDINGS = (".json", ".yaml", ".yml")
 
 
-def read(source: Source) -> Document:
+def read_document(source: Source) -> Document:
     """Read a model's fields from a path, a directory holding a config.json, a preset name, `-`, or a mapping.
 
     An object with a `to_dict` that gives a mapping, like a config of transformers, is as good as that.
@@ -30,7 +30,7 @@ def read(source: Source) -> Document:
         source = described()
     if isinstance(source, Mapping):
         name = source.get("_name_or_path") or source.get("name") or source.get("model_type")
-        return checked(dict(source), str(name or "config"), "the given mapping")
+        return check_model_config(dict(source), str(name or "config"), "the given mapping")
     if not isinstance(source, str | os.PathLike):
         kind = type(source).__name__
         raise SourceError(f"a {kind} is not a model", "give a path, a preset's name, or a mapping of config fields")
@@ -51,7 +51,7 @@ def _standard_input() -> Document:
         data = sys.stdin.buffer.read(LARGEST_FILE + 1)
     except OSError as error:
         raise SourceError(f"cannot read standard input: {error.strerror}") from error
-    return parsed(limited(data, "standard input"), "stdin", "standard input")
+    return parse_document(within_size_limit(data, "standard input"), "stdin", "standard input")
 
 
 def _is_path(text: str) -> bool:
@@ -63,20 +63,20 @@ def _is_path(text: str) -> bool:
         return (
             path.is_file()
             or (path / "config.json").is_file()
-            or (os.path.lexists(path) and text not in presets.names())
+            or (os.path.lexists(path) and text not in presets.preset_names())
         )
     except (ValueError, OSError):  # a null byte, a name too long, a folder that may not be searched
         return False
 
 
-def exists(text: str) -> bool:
+def source_exists(text: str) -> bool:
     """Whether a text names a model that is there, as a file, a folder or a preset."""
-    return (_is_path(text) and os.path.lexists(text)) or text.lower() in presets.names()
+    return (_is_path(text) and os.path.lexists(text)) or text.lower() in presets.preset_names()
 
 
 def read_preset(name: str) -> Document:
     """Read a preset that ships with paramcalc. Raises SourceError with the nearest names."""
-    return Document(presets.fields(name), name.lower(), f"preset {name.lower()}")
+    return Document(presets.preset_fields(name), name.lower(), f"preset {name.lower()}")
 
 
 def read_path(path: Path) -> Document:
@@ -84,7 +84,7 @@ def read_path(path: Path) -> Document:
     try:
         if path.is_dir():
             return _read_directory(path)
-        document = parsed(_bytes(path), _name(path), str(path), yaml=_ending_says_yaml(path))
+        document = parse_document(_bytes(path), _name(path), str(path), yaml=_ending_says_yaml(path))
         return document._replace(beside=_beside(path)) if path.name == "config.json" else document
     except FileNotFoundError as error:
         raise SourceError(f"no such file: {path}", _missing_hint(path)) from error
@@ -96,8 +96,12 @@ def read_path(path: Path) -> Document:
 
 def _beside(config: Path) -> dict[str, Any]:
     """What tools write about quantisation into files of their own: ModelOpt, AutoGPTQ."""
-    paths = [config.with_name(name) for name in SIDECARS]
-    return {path.name: parsed(_bytes(path), path.stem, str(path), yaml=False).fields for path in paths if path.exists()}
+    paths = [config.with_name(name) for name in QUANTIZATION_SIDECARS]
+    return {
+        path.name: parse_document(_bytes(path), path.stem, str(path), yaml=False).fields
+        for path in paths
+        if path.exists()
+    }
 
 
 def _read_directory(path: Path) -> Document:
@@ -134,7 +138,7 @@ def _bytes(path: Path) -> bytes:
     """What a file, a pipe or a device gives, as far as a config can be long."""
     try:
         with path.open("rb") as file:
-            return limited(file.read(LARGEST_FILE + 1), str(path))
+            return within_size_limit(file.read(LARGEST_FILE + 1), str(path))
     except ValueError as error:  # a null byte
         raise SourceError(f"cannot read {path}: {error}") from error
 
@@ -146,7 +150,7 @@ def _missing_hint(path: Path) -> str:
     beside = [name for name in _configs_beside(path) if nearest(path.stem, [Path(name).stem], fallback="")]
     if beside:
         return f"did you mean {' or '.join(map(repr, beside[:3]))}?"
-    if preset := nearest(path.stem.lower(), presets.names(), fallback=""):
+    if preset := nearest(path.stem.lower(), presets.preset_names(), fallback=""):
         return f"{preset} `paramcalc presets` lists the models that ship with it"
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}; nothing is downloaded: give the path of a config.json that you have"

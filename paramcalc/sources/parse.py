@@ -11,7 +11,7 @@ from paramcalc.sources.document import Document
 LARGEST_FILE = 10 * 2**20  # a config is a few KiB; ten MiB leave room for the longest ignore lists
 MOST_ALIASES = 100
 # What stands beside a config.json and is taken for it: the keys that give it away.
-NEIGHBOURS = (
+NOT_MODEL_CONFIGS = (
     ({"tokenizer_class"}, "a tokenizer's config"),
     ({"added_tokens_decoder"}, "a tokenizer's config"),
     ({"added_tokens", "normalizer"}, "a tokenizer"),
@@ -26,7 +26,7 @@ NEIGHBOURS = (
 )
 
 
-def limited(data: bytes, origin: str) -> bytes:
+def within_size_limit(data: bytes, origin: str) -> bytes:
     """The bytes, if there are no more than a config can have. Raises SourceError."""
     if len(data) > LARGEST_FILE:
         raise SourceError(
@@ -35,7 +35,7 @@ def limited(data: bytes, origin: str) -> bytes:
     return data
 
 
-def parsed(data: bytes, name: str, origin: str, *, yaml: bool | None = None) -> Document:
+def parse_document(data: bytes, name: str, origin: str, *, yaml: bool | None = None) -> Document:
     """The document in some bytes: JSON or YAML. Raises SourceError for anything but a mapping."""
     try:
         text = data.decode("utf-8-sig")
@@ -51,7 +51,7 @@ def parsed(data: bytes, name: str, origin: str, *, yaml: bool | None = None) -> 
             f"{origin} holds {kind}, not the fields of a model",
             'expected a mapping such as {"model_type": "llama", ...}',
         )
-    return checked(value, str(name), origin)
+    return check_model_config(value, str(name), origin)
 
 
 def _json(text: str, origin: str) -> Any:
@@ -107,14 +107,14 @@ def _yaml_tokens(text: str) -> Any:
     return yaml.scan(text, Loader=yaml.SafeLoader) if "*" in text else ()
 
 
-def checked(fields: dict[str, Any], name: str, origin: str) -> Document:
+def check_model_config(fields: dict[str, Any], name: str, origin: str) -> Document:
     """Refuse files that stand beside a config and are often taken for it."""
     if any(not isinstance(key, str) for key in fields):
         raise SourceError(f"{origin} has a key that is not a text", "keys are names such as hidden_size")
     if "peft_type" in fields or "base_model_name_or_path" in fields:
         raise adapter_error(origin)
     if "model_type" not in fields and "architectures" not in fields:
-        for keys, kind in NEIGHBOURS:
+        for keys, kind in NOT_MODEL_CONFIGS:
             if keys <= fields.keys():
                 raise SourceError(f"{origin} is {kind}, not a model's config", "the model's is config.json beside it")
     return Document(fields, name, origin)

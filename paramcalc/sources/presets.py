@@ -22,7 +22,7 @@ def _index() -> dict[str, dict[str, Any]]:
     return dict(json.loads(Path(__file__).with_name("presets.json").read_text(encoding="utf-8")))
 
 
-def names() -> list[str]:
+def preset_names() -> list[str]:
     """The names of all presets, sorted."""
     return list(_index())
 
@@ -32,12 +32,12 @@ def looks_like_path(text: str) -> bool:
     return "/" in text or "\\" in text or text.lower().endswith((".json", ".yaml", ".yml")) or text.startswith("~")
 
 
-def fields(name: str) -> dict[str, Any]:
+def preset_fields(name: str) -> dict[str, Any]:
     """The fields of a preset, in any case of its name. Raises SourceError with the nearest names."""
     return dict(_index()[_known(name)])
 
 
-def text(name: str) -> str:
+def preset_text(name: str) -> str:
     """A preset's file as it is."""
     return (_folder() / f"{_known(name)}.yaml").read_text(encoding="utf-8")
 
@@ -49,4 +49,6 @@ def _known(name: str) -> str:
     if looks_like_path(name):
         hint = f"give a file without --preset: paramcalc count {name}"
         raise SourceError(f"no preset {name!r}: that looks like a path", hint)
-    raise SourceError(f"no preset {name!r}", nearest(key, names(), fallback="`paramcalc presets` lists them all"))
+    raise SourceError(
+        f"no preset {name!r}", nearest(key, preset_names(), fallback="`paramcalc presets` lists them all")
+    )

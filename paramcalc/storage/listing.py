@@ -2,56 +2,71 @@
 
 from __future__ import annotations
 
-from paramcalc.base.dtypes import BLOCKS, Dtype
+from paramcalc.base.dtypes import BLOCK_DTYPES, Dtype
 from paramcalc.reports.count import DtypeInfo
-from paramcalc.storage.formats.format import ALL, EXPERTS, LAYERS, MLX, WITH_HEAD, Format, bits_per_weight, plain
-from paramcalc.storage.formats.registry import format_named, listed
+from paramcalc.storage.formats.format import (
+    ALL_TENSORS,
+    LAYER_MATRICES,
+    LAYERS_AND_HEAD,
+    MLX_MATRICES,
+    ONLY_EXPERTS,
+    Format,
+    bits_per_weight,
+    plain_format,
+)
+from paramcalc.storage.formats.registry import format_named, listed_formats
 from paramcalc.storage.gguf import is_gguf
-from paramcalc.storage.gguf.types import BASES, PREFIX, PUBLISHED_BITS, TYPES, ftype
+from paramcalc.storage.gguf.types import FTYPE_BASES, GGUF_TYPES, PREFIX, PUBLISHED_BITS, ftype
 
-LEAVES = {
-    LAYERS: "embeddings, head, norms, biases, routers, towers",
-    WITH_HEAD: "embeddings, norms, biases, routers, towers",
-    EXPERTS: "all but experts, where there are some",
-    MLX: "norms, biases, convolutions, towers",
-    ALL: "nothing",
+UNCONVERTED_BY_SCOPE = {
+    LAYER_MATRICES: "embeddings, head, norms, biases, routers, towers",
+    LAYERS_AND_HEAD: "embeddings, norms, biases, routers, towers",
+    ONLY_EXPERTS: "all but experts, where there are some",
+    MLX_MATRICES: "norms, biases, convolutions, towers",
+    ALL_TENSORS: "nothing",
 }
-CACHES = ("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")  # of weights, and of keys and values too
+PLAIN_CACHE_DTYPES = (
+    "float32",
+    "float16",
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e5m2",
+)  # of weights, and of keys and values too
 
 
 def dtype_infos() -> list[DtypeInfo]:
     """Every format of weights, every kind of GGUF file, and the blocks that caches are kept in."""
-    files = [name if is_gguf(name) else PREFIX + name for name in BASES]
-    return [*map(described, listed()), *map(file, files), *map(block, BLOCKS)]
+    files = [name if is_gguf(name) else PREFIX + name for name in FTYPE_BASES]
+    return [*map(format_info, listed_formats()), *map(gguf_file_info, files), *map(block_dtype_info, BLOCK_DTYPES)]
 
 
 def dtype_info(name: str) -> DtypeInfo:
     """One of them, or one whose name states other sizes. Raises ParamcalcError with the choices."""
-    return file(name) if is_gguf(name) else described(format_named(name))
+    return gguf_file_info(name) if is_gguf(name) else format_info(format_named(name))
 
 
-def described(form: Format) -> DtypeInfo:
+def format_info(form: Format) -> DtypeInfo:
     """A format of weights."""
     return DtypeInfo(
         name=form.name,
         bits=str(bits_per_weight(form)),
         layout=form.summary,
-        leaves=LEAVES[form.reach],
-        use="both" if form.name in CACHES else "weights",
+        leaves=UNCONVERTED_BY_SCOPE[form.reach],
+        use="both" if form.name in PLAIN_CACHE_DTYPES else "weights",
         exact=form.exact,
         source=form.source,
     )
 
 
-def file(name: str) -> DtypeInfo:
+def gguf_file_info(name: str) -> DtypeInfo:
     """A kind of GGUF file, which mixes types: its bits in all where they are published, else of the commonest."""
     kind = ftype(name)
-    base = TYPES[BASES[kind]]
+    base = GGUF_TYPES[FTYPE_BASES[kind]]
     published = PUBLISHED_BITS.get(kind)
     blocks = f"for most ({base.block_bytes} bytes for {base.block_elements} values)"
     return DtypeInfo(
         name=PREFIX + kind.lower(),
-        bits=published or str(bits_per_weight(plain(base))),
+        bits=published or str(bits_per_weight(plain_format(base))),
         layout=f"{base.name} {blocks if base.block_elements > 1 else 'for matrices'}"
         + ("; bits of Llama-3.1-8B" if published else ""),
         leaves="norms, biases, routers and small tensors, in F32",
@@ -61,9 +76,9 @@ def file(name: str) -> DtypeInfo:
     )
 
 
-def block(kind: Dtype) -> DtypeInfo:
+def block_dtype_info(kind: Dtype) -> DtypeInfo:
     """A dtype of keys and values in blocks with their scales inside."""
-    form = plain(kind)
+    form = plain_format(kind)
     layout = f"{kind.block_bytes} bytes for each {kind.block_elements} values"
     return DtypeInfo(
         name=kind.name,

@@ -11,18 +11,24 @@ from paramcalc.assumptions import Assumptions
 from paramcalc.base.dtypes import DTYPES
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.model import Model
-from paramcalc.storage.formats.format import ALL, EXPERTS, LAYERS, Extra, Format, plain
+from paramcalc.storage.formats.format import ALL_TENSORS, LAYER_MATRICES, ONLY_EXPERTS, Format, SideTensor, plain_format
 from paramcalc.storage.formats.integers import exl2
 from paramcalc.storage.formats.registry import format_named
-from paramcalc.storage.gguf import GgufFile, gguf, is_gguf, stage_of
-from paramcalc.storage.gguf import Stored as InFile
-from paramcalc.storage.quantization.linear_conversion import as_converted
-from paramcalc.storage.quantization.placement import Placed, Rule, Scheme, place, scheme, unmatched
-from paramcalc.storage.quantization.published_scales import as_published
+from paramcalc.storage.gguf import GgufFile, GgufTensors, gguf_file, is_gguf, stage_of
+from paramcalc.storage.quantization.linear_conversion import with_class_exceptions
+from paramcalc.storage.quantization.placement import (
+    PlacedTensor,
+    QuantizationScheme,
+    SchemeRule,
+    place_tensors,
+    quantization_scheme,
+    unmatched_rule_warnings,
+)
+from paramcalc.storage.quantization.published_scales import with_published_scales
 from paramcalc.tree.weights import CATEGORIES, Category, Weight
 
 
-class Stored(NamedTuple):
+class StoredTensors(NamedTuple):
     """Equal tensors in one format."""
 
     format: str
@@ -35,15 +41,15 @@ class Stored(NamedTuple):
     layout: Format | None = None  # how one of them is laid out; None in a GGUF file, whose types are blocks
 
 
-class Plan(NamedTuple):
+class StoragePlan(NamedTuple):
     """Every tensor as it is stored, and what is to be said about that."""
 
-    stored: tuple[Stored, ...]
+    stored: tuple[StoredTensors, ...]
     warnings: tuple[str, ...]
     estimate: bool  # how some of it is stored is not known to the byte
 
 
-def stored(model: Model, assumed: Assumptions, *, whole: Model | None = None) -> Iterator[Stored]:
+def stored_tensors(model: Model, assumed: Assumptions, *, whole: Model | None = None) -> Iterator[StoredTensors]:
     """Every tensor of the model, or of a stage of a `whole` one, as it is stored.
 
     That `dtype_of` names others is no matter.
@@ -54,7 +60,7 @@ def stored(model: Model, assumed: Assumptions, *, whole: Model | None = None) ->
     return iter(_stored_so(model, assumed, whole or model)[0])
 
 
-def plan(model: Model, assumed: Assumptions) -> Plan:
+def storage_plan(model: Model, assumed: Assumptions) -> StoragePlan:
     """Decide for every tensor: what `dtype_of` says, then `dtype`, or where neither does the checkpoint itself.
 
     Raises ParamcalcError for unknown formats, with the choices, and for parts that no tensor has.
@@ -62,19 +68,19 @@ def plan(model: Model, assumed: Assumptions) -> Plan:
     if assumed.dtype is not None and is_gguf(assumed.dtype):
         file = _gguf(model, assumed)
         doubts = (f"{file.ftype}: bytes are an estimate: {doubt}" for doubt in file.doubts)
-        return Plan(
+        return StoragePlan(
             _of_file(file.stored), tuple(f"{model.family}: {text}" for text in (*doubts, *file.notes)), not file.exact
         )
     found, chosen, own, unused = _stored_so(model, assumed, model)
     said = [*chosen.doubts, *_missed(model, [rule for rule in unused if rule in own])]
     said += _of_mtp(model, found) if assumed.include_mtp else ()
     if assumed.dtype is None:
-        said += unmatched(chosen, (rule for rule in unused if rule not in own))
+        said += unmatched_rule_warnings(chosen, (rule for rule in unused if rule not in own))
     unsure = bool(chosen.doubts) or TABLES_AGAIN in said
-    return Plan(found, tuple(f"{model.family}: {text}" for text in said), unsure)
+    return StoragePlan(found, tuple(f"{model.family}: {text}" for text in said), unsure)
 
 
-def told_by_layers(model: Model, assumed: Assumptions) -> bool:
+def depends_on_layer_index(model: Model, assumed: Assumptions) -> bool:
     """Whether the format of a tensor may depend on its layer's number: GGUF's types, and rules that name layers."""
     if assumed.dtype is not None and is_gguf(assumed.dtype):
         return True
@@ -94,29 +100,29 @@ def _gguf(model: Model, assumed: Assumptions) -> GgufFile:
             "way, and keeps all caches on one device",
             "--pipeline-parallel-size 2 gives each device some of the layers, as llama.cpp does",
         )
-    return gguf(model, str(assumed.dtype))
+    return gguf_file(model, str(assumed.dtype))
 
 
-def _of_file(file: Sequence[InFile]) -> tuple[Stored, ...]:
+def _of_file(file: Sequence[GgufTensors]) -> tuple[StoredTensors, ...]:
     """What is in a GGUF file or in a stage's part of it, held whole by one device."""
     held = (Weight(one.format, (one.parameters,), one.category, copies=one.tensors) for one in file)
-    return tuple(Stored(*one, weight) for one, weight in zip(file, held, strict=True))
+    return tuple(StoredTensors(*one, weight) for one, weight in zip(file, held, strict=True))
 
 
 def _stored_so(
     model: Model, assumed: Assumptions, whole: Model
-) -> tuple[tuple[Stored, ...], Scheme, tuple[Rule, ...], Sequence[Rule]]:
+) -> tuple[tuple[StoredTensors, ...], QuantizationScheme, tuple[SchemeRule, ...], Sequence[SchemeRule]]:
     """The tensors as they are stored, the scheme, the rules of `dtype_of`, and which rules no tensor followed."""
-    weights = list(tensors(model, assumed))
+    weights = list(checkpoint_tensors(model, assumed))
     chosen = _scheme(whole, assumed)
     own = tuple(_rule(part, name) for part, name in assumed.dtype_of)
-    placed, unused = place(chosen._replace(rules=(*own, *chosen.rules)), weights)
+    placed, unused = place_tensors(chosen._replace(rules=(*own, *chosen.rules)), weights)
     rest = _rest(model, assumed)
     scale = chosen.kv_scale_bits
     return tuple(_stored(one, rest, scale) for one in placed if one.copies), chosen, own, unused
 
 
-def tensors(model: Model, assumed: Assumptions) -> Iterator[Weight]:
+def checkpoint_tensors(model: Model, assumed: Assumptions) -> Iterator[Weight]:
     """What a checkpoint holds: parameters, buffers, and if wanted the modules for multi-token prediction."""
     for weight in model.tree.weights():
         if weight.role != "mtp" or assumed.include_mtp:
@@ -125,25 +131,25 @@ def tensors(model: Model, assumed: Assumptions) -> Iterator[Weight]:
         yield from model.tree.again()
 
 
-def _scheme(model: Model, assumed: Assumptions) -> Scheme:
+def _scheme(model: Model, assumed: Assumptions) -> QuantizationScheme:
     """The format that is assumed for all it is meant for, or the checkpoint's own scheme."""
     if assumed.dtype is None:
-        own = scheme(model.quantization, towers=model.quantised_towers)
-        return UNQUANTISED if own is None else as_converted(as_published(own, model.family), model)
+        own = quantization_scheme(model.quantization, towers=model.quantised_towers)
+        return UNQUANTISED if own is None else with_class_exceptions(with_published_scales(own, model.family), model)
     form = format_named(assumed.dtype)
-    if form.reach == ALL:
+    if form.reach == ALL_TENSORS:
         return UNQUANTISED
     reach = form.reach
-    if reach == EXPERTS and not any(map(reach.holds, model.tree.weights())):
-        reach = LAYERS
-    rules = [Rule("shared_gate")]  # one output: no library quantises it
+    if reach == ONLY_EXPERTS and not any(map(reach.holds, model.tree.weights())):
+        reach = LAYER_MATRICES
+    rules = [SchemeRule("shared_gate")]  # one output: no library quantises it
     if form.name.startswith("exl2"):
-        rules.append(Rule("lm_head", exl2("6.0", head=True)))
+        rules.append(SchemeRule("lm_head", exl2("6.0", head=True)))
     doubts = () if form.exact else (f"{form.name}: bytes are an estimate",)
-    return Scheme(form.name, form, reach, tuple(rules), doubts)
+    return QuantizationScheme(form.name, form, reach, tuple(rules), doubts)
 
 
-UNQUANTISED = Scheme("unquantised", None)
+UNQUANTISED = QuantizationScheme("unquantised", None)
 # Families whose files hold embedding and head once more with each module for multi-token prediction: 684,531,386,000
 # elements of DeepSeek-V3 on the Hub, 685,396,921,376 of DeepSeek-V3.2-Exp. GLM-4.5's do too, GLM-4.6's do not.
 WITH_TABLES_AGAIN = ("deepseek_v3", "deepseek_v32")
@@ -156,21 +162,21 @@ TABLES_AGAIN = (
 def _rest(model: Model, assumed: Assumptions) -> Format:
     """What is not quantised: in the dtype that is assumed, or the model's; beside an assumed format in 16 bits."""
     if assumed.dtype is None:
-        return plain(DTYPES[model.dtype])
+        return plain_format(DTYPES[model.dtype])
     form = format_named(assumed.dtype)
-    if form.reach == ALL:
+    if form.reach == ALL_TENSORS:
         return form
-    return plain(DTYPES[model.dtype if model.dtype in ("float16", "bfloat16") else "bfloat16"])
+    return plain_format(DTYPES[model.dtype if model.dtype in ("float16", "bfloat16") else "bfloat16"])
 
 
-def _rule(part: str, name: str) -> Rule:
+def _rule(part: str, name: str) -> SchemeRule:
     """What `dtype_of` says of a category, or of a path or a part of one."""
     word = part.lower().replace("-", "_")
     category = next((category for category in CATEGORIES if category == word), None)
-    return Rule(part, format_named(name), category=category)
+    return SchemeRule(part, format_named(name), category=category)
 
 
-def _missed(model: Model, unused: list[Rule]) -> Iterator[str]:
+def _missed(model: Model, unused: list[SchemeRule]) -> Iterator[str]:
     """Parts that no tensor has: an error, unless the model could have had them."""
     for rule in unused:
         tied = any(tie.name.endswith(rule.text) for tie in model.tree.all_ties())
@@ -180,7 +186,7 @@ def _missed(model: Model, unused: list[Rule]) -> Iterator[str]:
         yield f"--dtype-of {rule.text}: the model has no such tensor" + (" of its own: it is tied" if tied else "")
 
 
-def _of_mtp(model: Model, found: Iterable[Stored]) -> Iterator[str]:
+def _of_mtp(model: Model, found: Iterable[StoredTensors]) -> Iterator[str]:
     """What is to be said of modules for multi-token prediction that are asked for."""
     roles = {one.weight.role for one in found}
     if "mtp" not in roles:
@@ -193,15 +199,15 @@ def _of_mtp(model: Model, found: Iterable[Stored]) -> Iterator[str]:
 CACHE_SCALES = {"k_proj": 1, "v_proj": 1, "kv_b_proj": 2}
 
 
-def _stored(one: Placed, rest: Format, kv_scale_bits: int = 0) -> Stored:
+def _stored(one: PlacedTensor, rest: Format, kv_scale_bits: int = 0) -> StoredTensors:
     weight, copies = one.weight, one.copies
-    fixed = plain(DTYPES[weight.dtype]) if weight.dtype else None
+    fixed = plain_format(DTYPES[weight.dtype]) if weight.dtype else None
     form = one.format or fixed or rest
     if kv_scale_bits and weight.category == "attention" and weight.kind == "matrix":
         scales = CACHE_SCALES.get(weight.name.split(".")[-2], 0)
-        beside = (Extra("k_scale, v_scale", "tensor", scales * kv_scale_bits),) if scales else ()
+        beside = (SideTensor("k_scale, v_scale", "tensor", scales * kv_scale_bits),) if scales else ()
         form = form._replace(extras=(*form.extras, *beside))
-    return Stored(
+    return StoredTensors(
         form.name,
         weight.category,
         copies,
@@ -213,7 +219,7 @@ def _stored(one: Placed, rest: Format, kv_scale_bits: int = 0) -> Stored:
     )
 
 
-def figures(found: Iterable[Stored]) -> dict[str, Any]:
+def weights_figures(found: Iterable[StoredTensors]) -> dict[str, Any]:
     """`weights` of the report."""
     by_format: dict[str, dict[str, int]] = defaultdict(lambda: {"tensors": 0, "parameters": 0, "bytes": 0})
     by_category: dict[str, int] = defaultdict(int)

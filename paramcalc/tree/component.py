@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from paramcalc.base.symbolic import Size
 from paramcalc.base.value import Frozen
-from paramcalc.tree.ops import Work
-from paramcalc.tree.state import Kept
-from paramcalc.tree.steps import SAME, Step, per_token
-from paramcalc.tree.weights import Category, Role, Tally, Tie, Weight, claimed
+from paramcalc.tree.ops import FlopTerm
+from paramcalc.tree.state import CacheEntry
+from paramcalc.tree.steps import SAME_SHAPE, Step, per_token
+from paramcalc.tree.weights import Category, Tally, Tie, Weight, WeightRole, effective_category
 
 
 class Part(NamedTuple):
@@ -61,7 +61,7 @@ class Component(Frozen):
     def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
         """Every tensor below this component, with full paths, categories and multiplied copies."""
         for name, shape, inner, *more in self.remembered("weights", self._weights):
-            yield Weight._make((prefix + name, shape, claimed(outer, inner) or "other", *more))
+            yield Weight._make((prefix + name, shape, effective_category(outer, inner) or "other", *more))
 
     def _weights(self) -> Iterator[Weight]:
         for w in self.tensors():
@@ -79,10 +79,13 @@ class Component(Frozen):
         found = self.remembered("tallies", self._tallies)
         if outer is None:
             return iter(found)
-        return (Tally(claimed(outer, inner) or "other", role, total, active) for inner, role, total, active in found)
+        return (
+            Tally(effective_category(outer, inner) or "other", role, total, active)
+            for inner, role, total, active in found
+        )
 
     def _tallies(self) -> Iterator[Tally]:
-        sums: dict[tuple[Category, Role], list[int]] = {}
+        sums: dict[tuple[Category, WeightRole], list[int]] = {}
         for w in self.tensors():
             elements, share = w.elements, sums.setdefault((self.category or "other", w.role), [0, 0])
             share[0] += elements * int(w.copies)
@@ -97,7 +100,7 @@ class Component(Frozen):
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         """Every tie below this component, with full paths and categories."""
         for name, owner, category in self.remembered("ties", self._ties):
-            yield Tie((prefix + name).removesuffix("."), owner, claimed(outer, category) or "other")
+            yield Tie((prefix + name).removesuffix("."), owner, effective_category(outer, category) or "other")
 
     def _ties(self) -> Iterator[Tie]:
         for tie in self.ties():
@@ -109,11 +112,11 @@ class Component(Frozen):
         """The sizes it is known by: d_model, and heads, kv_heads, head_dim, d_ff, experts or experts_per_token."""
         return {}
 
-    def keeps(self) -> Iterator[Kept]:
+    def keeps(self) -> Iterator[CacheEntry]:
         """What it keeps itself, for each sequence, between one token and the next."""
         return iter(())
 
-    def all_kept(self) -> Iterator[Kept]:
+    def all_kept(self) -> Iterator[CacheEntry]:
         """What it and the parts below it keep, as parts of a layer that sees one token after the other."""
         yield from self.keeps()
         for part in self.children():
@@ -124,7 +127,7 @@ class Component(Frozen):
         """What does its work: itself, or the part whose weights it uses."""
         return self
 
-    def cache(self) -> Iterator[Kept]:
+    def cache(self) -> Iterator[CacheEntry]:
         """What the causal stacks below this component keep, with the copies of their layers.
 
         What is outside of them (poolers, projectors, towers) sees all of its input at once.
@@ -137,21 +140,21 @@ class Component(Frozen):
         for part in self.children():
             yield from part.component.again(f"{prefix}{part.name}.")
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """The matrix terms of this component itself, named relative to it; `by_its_parts` where it has none."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it multiplies")
 
-    def by_its_parts(self) -> Iterator[Work]:
+    def by_its_parts(self) -> Iterator[FlopTerm]:
         """The statement of a component that multiplies nothing beside what its parts do."""
         return iter(())
 
-    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:
+    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:
         """Every matrix term below this component, with full paths, categories and how often one token runs it."""
         for name, flops, term, per, inner, *more in self.remembered("work", self._work):
-            path, category = (prefix + name).removesuffix("."), claimed(outer, inner) or "other"
-            yield Work._make((path, flops, term, per, category, *more))
+            path, category = (prefix + name).removesuffix("."), effective_category(outer, inner) or "other"
+            yield FlopTerm._make((path, flops, term, per, category, *more))
 
-    def _work(self) -> Iterator[Work]:
+    def _work(self) -> Iterator[FlopTerm]:
         for w in self.works():
             yield w._replace(category=self.category or "other")
         for part in self.children():
@@ -165,27 +168,27 @@ class Component(Frozen):
     def steps(self) -> Iterator[Step]:
         """Its parts in data-flow order, with the shapes they put out; its own products before the last matrix."""
         parts, own = list(self.children()), [work.name for work in self.works()]
-        last, shape = len(parts), SAME
+        last, shape = len(parts), SAME_SHAPE
         for i, part in enumerate(parts):
             if (width := part.component.inputs()) is not None:
                 last, shape = i, per_token(width)
         while 0 < last < len(parts) and parts[last - 1].component.category == "norm":
             last -= 1  # a norm of what the products put out
         for name, component, *_ in parts[:last]:
-            yield from within(name, component.steps())
+            yield from prefixed_steps(name, component.steps())
         yield from (Step(work, shape) for work in own)
         for name, component, *_ in parts[last:]:
-            yield from within(name, component.steps())
+            yield from prefixed_steps(name, component.steps())
 
 
-def present(parts: Mapping[str, Component | None]) -> dict[str, Component]:
+def without_none(parts: Mapping[str, Component | None]) -> dict[str, Component]:
     """The parts that are there, in the same order."""
     if all(parts.values()):  # a component is true, and None is not
         return dict(parts)  # type: ignore[arg-type]  # none is None
     return {name: part for name, part in parts.items() if part is not None}
 
 
-def within(name: str, steps: Iterable[Step]) -> Iterator[Step]:
+def prefixed_steps(name: str, steps: Iterable[Step]) -> Iterator[Step]:
     """The steps of a part, under its name."""
     for step in steps:
         yield step._replace(name=f"{name}.{step.name}".removesuffix("."))

@@ -10,13 +10,13 @@ from operator import eq
 from typing import Literal, NamedTuple
 
 from paramcalc.base.symbolic import Size
-from paramcalc.tree.component import Component, Part, present
+from paramcalc.tree.component import Component, Part, without_none
 from paramcalc.tree.leaves import Embedding, Linear
-from paramcalc.tree.ops import Per, Work
-from paramcalc.tree.state import Kept
-from paramcalc.tree.weights import Category, Tally, Tie, Weight, claimed
+from paramcalc.tree.ops import FlopTerm, Per
+from paramcalc.tree.state import CacheEntry
+from paramcalc.tree.weights import Category, Tally, Tie, Weight, effective_category
 
-Adds = Literal["each", "normed", "together"]
+ResidualPlacement = Literal["each", "normed", "together"]
 
 
 class Block(Component):
@@ -29,14 +29,14 @@ class Block(Component):
 
     items: dict[str, Component]
     inexact: str = ""
-    adds: Adds = "each"
+    adds: ResidualPlacement = "each"
 
     def parts(self) -> Mapping[str, Component]:
         return self.items
 
     works = Component.by_its_parts
 
-    def _work(self) -> Iterator[Work]:
+    def _work(self) -> Iterator[FlopTerm]:
         for w in super()._work():
             yield w._replace(inexact=self.inexact or w.inexact)
 
@@ -79,10 +79,10 @@ class Mtp(Block):
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:  # noqa: ARG002  (as in Component)
         return iter(())  # copies in a module that is not built tie nothing
 
-    def cache(self) -> Iterator[Kept]:
+    def cache(self) -> Iterator[CacheEntry]:
         return iter(())  # nor does it run
 
-    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:  # noqa: ARG002  (as in Component)
+    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:  # noqa: ARG002  (as in Component)
         return iter(())
 
 
@@ -135,7 +135,7 @@ class Stack(Component):
 
     def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
         """The tensors of each distinct layer once, under the number of its first run, with the copies of all."""
-        category, numbers = claimed(outer, self.category), self.numbers()
+        category, numbers = effective_category(outer, self.category), self.numbers()
         for names, layer, copies in self.kinds():
             for w in layer.weights(f"{prefix}{names[0]}.", category):
                 yield w._replace(
@@ -157,7 +157,7 @@ class Stack(Component):
             yield Part(names[0], layer, copies, copies)
 
     def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
-        category = claimed(outer, self.category)
+        category = effective_category(outer, self.category)
         tied = {id(layer): ties for _, layer, _ in self.kinds() if (ties := list(layer.all_ties("", category)))}
         start = self.first
         for run in self.runs if tied else ():  # each layer has ties of its own
@@ -165,7 +165,7 @@ class Stack(Component):
                 yield from (tie._replace(name=f"{prefix}{i}.{tie.name}") for tie in tied.get(id(run.layer), ()))
             start += run.repeat
 
-    def cache(self) -> Iterator[Kept]:
+    def cache(self) -> Iterator[CacheEntry]:
         """What each layer keeps, as often as a pass through it keeps something."""
         if not self.causal:
             return
@@ -176,11 +176,11 @@ class Stack(Component):
 
     works = Component.by_its_parts
 
-    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[Work]:
+    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:
         """The work of each distinct layer once, under the numbers of its runs, as often as a token passes through."""
-        category = claimed(outer, self.category)
+        category = effective_category(outer, self.category)
         written = self.causal and self.role == "encoder"  # a class of encoders that was made a decoder
-        roles = {} if written else ROLES.get(self.role, {})
+        roles = {} if written else STACK_ROLES.get(self.role, {})
         times: dict[int, int] = defaultdict(int)
         for run in self.runs:
             times[id(run.layer)] += int(run.repeat) * run.passes
@@ -197,25 +197,25 @@ def stacks(component: Component) -> tuple[Stack, ...]:
 
 
 # What the tokens of a stack are where they are not the model's own new ones.
-ROLES: Mapping[str, Mapping[Per, Per]] = {
+STACK_ROLES: Mapping[str, Mapping[Per, Per]] = {
     "encoder": {"token": "read", "pair": "read pair"},
     **{role: {"token": "tower", "pair": "tower", "cross": "tower", "chunk": "tower"} for role in ("vision", "audio")},
 }
 
 
-class Pattern(NamedTuple):
+class LayerPattern(NamedTuple):
     """Kinds of layers, and the number of the one that stands in each place."""
 
     kinds: Sequence[Component | Run]
     order: tuple[int, ...]
 
 
-Layers = Run | Pattern | Iterable[Component | Run]  # what a recipe may hand to a stack
+Layers = Run | LayerPattern | Iterable[Component | Run]  # what a recipe may hand to a stack
 
 
 def block(category: Category | None = None, /, **items: Component | None) -> Block:
     """A block of the parts that are present: the keyword order is the order in which data flows."""
-    return Block(category=category, items=present(items))
+    return Block(category=category, items=without_none(items))
 
 
 def stack(role: str, layers: Layers, *, causal: bool | None = None) -> Stack:
@@ -223,40 +223,40 @@ def stack(role: str, layers: Layers, *, causal: bool | None = None) -> Stack:
 
     A stack is causal if its role is that of a decoder, where it does not say otherwise.
     """
-    runs, repeated = encoded(layers)
+    runs, repeated = run_length_encoded(layers)
     made = Stack(role=role, runs=runs, causal=role == "decoder" if causal is None else causal)
     if repeated:
         made.remembered("distinct_runs", lambda: repeated)
     return made
 
 
-def encoded(layers: Layers) -> tuple[tuple[Run, ...], Sequence[tuple[Run, int]]]:
+def run_length_encoded(layers: Layers) -> tuple[tuple[Run, ...], Sequence[tuple[Run, int]]]:
     """The layers as runs that are not empty, equal layers of one object, and neighbours of the same layer made one.
 
     With them each run once and how many there are of it, where that is known without looking at all of them.
     """
     if isinstance(layers, Run):
         return (layers,) if layers.repeat else (), ()
-    kinds, order = layers if isinstance(layers, Pattern) else pattern(layers)
+    kinds, order = layers if isinstance(layers, LayerPattern) else layer_pattern(layers)
     alike = [kind if isinstance(kind, Run) else Run(1, kind) for kind in kinds]
-    rows, places, times = neighbours(order)
+    rows, places, times = runs_of_numbers(order)
     made = [Run(alike[number].repeat * many, *alike[number][1:]) for number, many in rows]
     runs = map(made.__getitem__, places)
     if all(run.repeat for run in alike) and not any(starmap(eq, combinations([run.layer for run in alike], 2))):
         return tuple(runs), tuple(zip(made, times, strict=True))
-    return joined(runs), ()
+    return merged_runs(runs), ()
 
 
-def pattern(layers: Iterable[Component | Run]) -> Pattern:
+def layer_pattern(layers: Iterable[Component | Run]) -> LayerPattern:
     """Layers that are given one by one. They are told apart by identity: of a hundred of two kinds two are compared."""
     given = list(layers)
     kinds = dict(zip(map(id, given), given, strict=True))
     numbers = dict(zip(kinds, range(len(kinds)), strict=True))
-    return Pattern(tuple(kinds.values()), tuple(map(numbers.__getitem__, map(id, given))))
+    return LayerPattern(tuple(kinds.values()), tuple(map(numbers.__getitem__, map(id, given))))
 
 
 @lru_cache(maxsize=256)
-def neighbours(order: tuple[int, ...]) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+def runs_of_numbers(order: tuple[int, ...]) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Rows of equal numbers: each (number, how often) once, which of these comes when, and how often each does.
 
     Remembered: models of a sweep alternate in the same ways.
@@ -267,7 +267,7 @@ def neighbours(order: tuple[int, ...]) -> tuple[list[tuple[int, int]], list[int]
     return list(times), [places[row] for row in rows], list(times.values())
 
 
-def joined(runs: Iterable[Run]) -> tuple[Run, ...]:
+def merged_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
     """The runs that are not empty, with equal layers of one object, and neighbours of the same layer made one."""
     found: list[Run] = []
     layers: list[Component] = []
@@ -283,11 +283,11 @@ def joined(runs: Iterable[Run]) -> tuple[Run, ...]:
     return tuple(found)
 
 
-def main(stacks: Sequence[Stack]) -> Stack:
+def main_stack(stacks: Sequence[Stack]) -> Stack:
     """The stack that a pipeline divides: what generates, and of several the deepest."""
-    return max(stacks, key=lambda stack: (stack.causal, depth(stack)))
+    return max(stacks, key=lambda stack: (stack.causal, num_layers(stack)))
 
 
-def depth(stack: Stack) -> int:
+def num_layers(stack: Stack) -> int:
     """Layers of a stack."""
     return sum(int(run.repeat) for run in stack.runs)

@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import ROLES, Block, Stack, stacks
+from paramcalc.tree.containers import STACK_ROLES, Block, Stack, stacks
 from paramcalc.tree.weights import Category, Tie
 
-TOWERS: tuple[Category, ...] = ("vision", "projector")
+TOWER_CATEGORIES: tuple[Category, ...] = ("vision", "projector")
 
 
-def sees(stack: Stack) -> bool:
+def is_tower(stack: Stack) -> bool:
     """Whether it is a tower, which runs for images and sounds and not for tokens."""
-    return stack.category in TOWERS or ROLES.get(stack.role, {}).get("token") == "tower"
+    return stack.category in TOWER_CATEGORIES or STACK_ROLES.get(stack.role, {}).get("token") == "tower"
 
 
-def sizes_of_layers(tree: Component) -> Iterator[int]:
+def layer_sizes(tree: Component) -> Iterator[int]:
     """The sizes of all layers of the language model, as they are in its components: with their formulas."""
-    for stack in stacks(text_part(tree)):
-        if not sees(stack):
-            yield from sizes_below(stack)
+    for stack in stacks(language_model(tree)):
+        if not is_tower(stack):
+            yield from component_sizes(stack)
 
 
-def sizes_below(component: Component) -> Iterator[int]:
+def component_sizes(component: Component) -> Iterator[int]:
     """The sizes of a component and of all that is in it."""
     yield from component.dimensions().values()
     for part in component.distinct():
-        yield from sizes_below(part.component)
+        yield from component_sizes(part.component)
 
 
-def text_part(tree: Component) -> Component:
+def language_model(tree: Component) -> Component:
     """The language model of a model that sees or hears, else all of it: towers run for images, not for tokens."""
     for part in tree.parts().values():
         if isinstance(part, LanguageModel):
@@ -38,12 +38,12 @@ def text_part(tree: Component) -> Component:
     return tree
 
 
-def always_read(part: Component) -> Iterator[int]:
+def fixed_source_tokens(part: Component) -> Iterator[int]:
     """How many entries of an encoder's output are attended to, where they are always as many (Whisper)."""
     if entries := getattr(part, "source_tokens", None):
         yield int(entries)
     for child in part.distinct():
-        yield from always_read(child.component)
+        yield from fixed_source_tokens(child.component)
 
 
 class LanguageModel(Block):

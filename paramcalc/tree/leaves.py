@@ -10,9 +10,9 @@ from math import prod
 
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
-from paramcalc.tree.ops import Per, Term, Work
-from paramcalc.tree.steps import NOTHING, SAME, Step, per_token
-from paramcalc.tree.weights import Category, Role, Split, Tie, Weight, by_vocabulary
+from paramcalc.tree.ops import FlopTerm, Per, TermKind
+from paramcalc.tree.steps import NO_OUTPUT, SAME_SHAPE, Step, per_token
+from paramcalc.tree.weights import Category, ShardSpec, Tie, Weight, WeightRole, by_vocabulary
 
 
 class Linear(Component):
@@ -26,7 +26,7 @@ class Linear(Component):
     d_out: Size
     bias: bool = False
     tied_to: str | None = None
-    split: Split | None = None
+    split: ShardSpec | None = None
     per: Per = "token"
 
     def tensors(self) -> Iterator[Weight]:
@@ -43,9 +43,9 @@ class Linear(Component):
     def inputs(self) -> Size | None:
         return self.d_in
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """d_in multiplications and additions for each output; a tied matrix multiplies like any other."""
-        yield Work("", 2 * self.d_in * self.d_out, per=self.per)
+        yield FlopTerm("", 2 * self.d_in * self.d_out, per=self.per)
 
     def steps(self) -> Iterator[Step]:
         yield Step("", per_token(self.d_out))
@@ -83,7 +83,7 @@ class Norm(Component):
     scale: bool = True
     bias: bool = False
     count: Size = 1  # one per head where each has weights of its own (StableLM's QK norms)
-    split: Split | None = None  # only where a mixer's heads are normalised together (Mamba-2)
+    split: ShardSpec | None = None  # only where a mixer's heads are normalised together (Mamba-2)
 
     def tensors(self) -> Iterator[Weight]:
         one = Weight("weight", (self.width,), copies=self.count, active=self.count, kind="norm", split=self.split)
@@ -95,7 +95,7 @@ class Norm(Component):
     works = Component.by_its_parts  # no matrix
 
     def steps(self) -> Iterator[Step]:
-        yield Step("", SAME)
+        yield Step("", SAME_SHAPE)
 
 
 class Conv1d(Component):
@@ -105,7 +105,7 @@ class Conv1d(Component):
     kernel: Size
     per_group: int = 1  # input channels each output channel sees; 1 is depthwise
     bias: bool = True
-    split: Split | None = None
+    split: ShardSpec | None = None
     spare: Size = 0  # positions that the reference computes beyond the last token and cuts off
     per: Per = "token"
 
@@ -114,10 +114,10 @@ class Conv1d(Component):
         if self.bias:
             yield Weight("bias", (self.channels,), kind="bias", split=self.split)
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """Kernel x inputs for each output channel and position."""
         flops = 2 * self.channels * self.per_group * self.kernel
-        yield Work("", flops, term="convolution", per=self.per, spare=self.spare)
+        yield FlopTerm("", flops, term="convolution", per=self.per, spare=self.spare)
 
     def steps(self) -> Iterator[Step]:
         yield Step("", per_token(self.channels))
@@ -128,22 +128,22 @@ class Param(Component):
 
     shape: tuple[Size, ...]
     buffer: bool = False
-    split: Split | None = None
+    split: ShardSpec | None = None
     dtype: str | None = None
     per: Per = "never"  # what it is multiplied with, where it is a matrix: its outputs and inputs are its elements
     times: Size = 1  # how often for each of these: once for each head
 
     def tensors(self) -> Iterator[Weight]:
-        role: Role = "buffer" if self.buffer else "parameter"
+        role: WeightRole = "buffer" if self.buffer else "parameter"
         yield Weight("value", self.shape, role=role, split=self.split, dtype=self.dtype)
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """What a matrix does that is no Linear; nothing where it is merely added or scales."""
         if self.per != "never":
-            yield Work("", 2 * self.times * prod(map(int, self.shape)), per=self.per)
+            yield FlopTerm("", 2 * self.times * prod(map(int, self.shape)), per=self.per)
 
     def steps(self) -> Iterator[Step]:
-        yield Step("", SAME if self.per != "never" else NOTHING)
+        yield Step("", SAME_SHAPE if self.per != "never" else NO_OUTPUT)
 
 
 class Product(Component):
@@ -154,11 +154,11 @@ class Product(Component):
 
     flops: Size
     per: Per = "token"
-    term: Term = "matmul"
+    term: TermKind = "matmul"
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[FlopTerm]:
         """What is stated."""
-        yield Work("", self.flops, self.term, self.per)
+        yield FlopTerm("", self.flops, self.term, self.per)
 
     def steps(self) -> Iterator[Step]:
-        yield Step("", SAME)
+        yield Step("", SAME_SHAPE)

@@ -8,8 +8,8 @@ from paramcalc.base.symbolic import Size
 from paramcalc.tree.weights import Category
 
 # What a term is: activations by a weight, activations by activations, a convolution, or a recurrence over states.
-Term = Literal["matmul", "attention", "convolution", "recurrence"]
-TERMS: tuple[Term, ...] = ("matmul", "attention", "convolution", "recurrence")
+TermKind = Literal["matmul", "attention", "convolution", "recurrence"]
+TERM_KINDS: tuple[TermKind, ...] = ("matmul", "attention", "convolution", "recurrence")
 # What it is done for, in each sequence: each new token, each token of the source (an encoder's output), each pair of a
 # new token and one it sees or one of the source, each token that an encoder reads and each pair of those, each chunk of
 # `size` new tokens (and each pair of such chunks, or of tokens within one), each chunk that is full and each token of
@@ -38,12 +38,12 @@ Per = Literal[
 Limit = Literal["none", "window", "chunk", "stride", "seen stride"]
 
 
-class Work(NamedTuple):
+class FlopTerm(NamedTuple):
     """A matrix term: `flops` (2 for each multiplication and addition) for each of what `per` says."""
 
     name: str  # path in the tree: layers.0-31.attn.q_proj
     flops: Size
-    term: Term = "matmul"
+    term: TermKind = "matmul"
     per: Per = "token"
     category: Category = "other"
     limit: Limit = "none"

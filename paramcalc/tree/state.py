@@ -9,23 +9,23 @@ from typing import Literal, NamedTuple
 # token of an encoder's output, or `size` whatever the length.
 Span = Literal["tokens", "window", "chunk", "stride", "buffer", "source", "always"]
 # What an entry is, which decides its dtype: the cache's (keys and values may differ) or the state's.
-What = Literal["key", "value", "latent", "index", "state", "conv"]
+EntryKind = Literal["key", "value", "latent", "index", "state", "conv"]
 # Latent attention keeps the latent, or in engines without kernels for it the keys and values made from it.
-Form = Literal["any", "latent", "expanded"]
-STATES: tuple[What, ...] = ("state", "conv")
+MlaForm = Literal["any", "latent", "expanded"]
+STATE_KINDS: tuple[EntryKind, ...] = ("state", "conv")
 GROWING: tuple[Span, ...] = ("tokens", "window", "chunk")
 FLOAT32 = "float32"
 
 
-class Kept(NamedTuple):
+class CacheEntry(NamedTuple):
     """Something a mixer keeps for each sequence: `elements` an entry, as many entries as `span` says."""
 
-    what: What
+    what: EntryKind
     elements: int
     span: Span = "tokens"
     size: int = 1
     shares: int | None = None  # devices that can divide it (key/value heads); None: each holds all of it
-    form: Form = "any"
+    form: MlaForm = "any"
     dtype: str | None = None  # where the reference fixes it: float32 states
     copies: int = 1  # layers, and passes through layers that are shared
     doubt: str = ""  # why this may not be what the reference keeps: then the figure is no longer exact
@@ -46,11 +46,11 @@ class Kept(NamedTuple):
                 return self.size
 
 
-def state(elements: int, *, shares: int | None = None, dtype: str | None = None) -> Kept:
+def fixed_state(elements: int, *, shares: int | None = None, dtype: str | None = None) -> CacheEntry:
     """A state of fixed size; `dtype` where the reference computes it in one of its own."""
-    return Kept("state", elements, "always", shares=shares, dtype=dtype)
+    return CacheEntry("state", elements, "always", shares=shares, dtype=dtype)
 
 
-def conv(channels: int, columns: int, *, shares: int | None = None) -> Kept:
+def conv_state(channels: int, columns: int, *, shares: int | None = None) -> CacheEntry:
     """The last inputs of a convolution over time: as many columns as its kernel has (transformers)."""
-    return Kept("conv", channels, "always", columns, shares=shares)
+    return CacheEntry("conv", channels, "always", columns, shares=shares)

@@ -21,45 +21,45 @@ Category = Literal[
 ]
 # A buffer is saved with the model but not trained; mtp weights are shipped with it but not built by its class; a copy
 # is shipped once more although the model has it.
-Role = Literal["parameter", "buffer", "mtp", "copy"]
+WeightRole = Literal["parameter", "buffer", "mtp", "copy"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 
 # What a tensor is to those who store it: formats touch matrices, leave norms and biases alone.
-Kind = Literal["matrix", "bias", "embedding", "norm", "conv", "param"]
+TensorKind = Literal["matrix", "bias", "embedding", "norm", "conv", "param"]
 
 
 # Which of its sides tensor parallelism cuts: outputs, inputs, or rows of a vocabulary.
-Side = Literal["column", "row", "vocab"]
+ShardAxis = Literal["column", "row", "vocab"]
 
 
 # What is dealt out: query heads, which must divide evenly, key/value heads, which devices may hold copies of, and what
 # may leave the last device a smaller share.
-Unit = Literal["heads", "kv_heads", "channels", "vocabulary"]
+ShardUnit = Literal["heads", "kv_heads", "channels", "vocabulary"]
 
 
-class Split(NamedTuple):
+class ShardSpec(NamedTuple):
     """How tensor parallelism divides a tensor: along which side, and into how many shares at most.
 
     Beyond `units` (heads, key/value heads) devices hold copies. `fused` rows of the side are dealt out in `fused_units`
     of their own (the few groups beside many heads in Mamba-2's projection). Megatron-LM (1909.08053), section 3.
     """
 
-    side: Side
+    side: ShardAxis
     units: int
-    of: Unit = "channels"
+    of: ShardUnit = "channels"
     fused: int = 0
     fused_units: int = 1
 
 
-def by_vocabulary(rows: int) -> Split:
+def by_vocabulary(rows: int) -> ShardSpec:
     """An output matrix divided by the tokens it scores."""
-    return Split("vocab", rows, "vocabulary")
+    return ShardSpec("vocab", rows, "vocabulary")
 
 
-def by_heads(side: Side, heads: int, *, fused: int = 0, groups: int = 1) -> Split:
+def by_heads(side: ShardAxis, heads: int, *, fused: int = 0, groups: int = 1) -> ShardSpec:
     """Divided into whole heads; `fused` rows in the same matrix into whole groups."""
-    return Split(side, heads, "heads", fused, groups)
+    return ShardSpec(side, heads, "heads", fused, groups)
 
 
 class Weight(NamedTuple):
@@ -70,10 +70,10 @@ class Weight(NamedTuple):
     category: Category = "other"
     copies: int = 1
     active: int = 1  # copies that one token uses; equal to `copies` for everything but routed experts
-    role: Role = "parameter"
-    kind: Kind = "param"
+    role: WeightRole = "parameter"
+    kind: TensorKind = "param"
     experts: int = 1  # how many of the copies are experts side by side in one layer
-    split: Split | None = None  # None: every device of a tensor-parallel group holds all of it
+    split: ShardSpec | None = None  # None: every device of a tensor-parallel group holds all of it
     dtype: str | None = None  # where checkpoints keep it in this one whatever the rest is in
     layers: tuple[range, ...] = ()  # numbers of the layers that have one, where it is a layer's
 
@@ -87,7 +87,7 @@ class Tally(NamedTuple):
     """Elements of all tensors of one category and role, and those that one token uses."""
 
     category: Category
-    role: Role
+    role: WeightRole
     total: int
     active: int
 
@@ -100,7 +100,7 @@ class Tie(NamedTuple):
     category: Category = "other"
 
 
-def claimed(outer: Category | None, inner: Category | None) -> Category | None:
+def effective_category(outer: Category | None, inner: Category | None) -> Category | None:
     """The category of something `inner` within something `outer`: the outer one claims it.
 
     A projection inside attention is attention, an MLP inside the experts is experts. Norms stay norms wherever

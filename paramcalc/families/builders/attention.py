@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Attention
 from paramcalc.config.view import Config
 from paramcalc.families.builders.layer_types import FULL, SLIDING
@@ -21,32 +21,32 @@ def head_dim(c: Config) -> int:
 def equal_heads(c: Config) -> int:
     """Channels per head where the family always cuts the width into equal heads: d / h, perhaps rounded down."""
     d, h = c.hidden_size, c.num_attention_heads
-    if d % h and h < d and uneven(c) == "floor":
-        return named("d_h", d // h, origin="d / h, rounded down")
+    if d % h and h < d and uneven_heads_rule(c) == "floor":
+        return symbolic("d_h", d // h, origin="d / h, rounded down")
     if d % h:
         raise c.error(
             "hidden_size",
             f"({d}) is not divisible by {c.key('num_attention_heads')} ({h})",
             "the width is cut into equal heads",
         )
-    return named("d_h", d // h, origin="d / h")
+    return symbolic("d_h", d // h, origin="d / h")
 
 
-def uneven(c: Config) -> str:
+def uneven_heads_rule(c: Config) -> str:
     """What the class does with heads that do not divide the width: "floor", "whole", or an error ("")."""
     return c.uneven_heads if c.declares("uneven_heads") else ""
 
 
-def cut(c: Config, width: int | None = None) -> tuple[int, int]:
+def head_layout(c: Config, width: int | None = None) -> tuple[int, int]:
     """Heads and channels of each: d / h, which must divide, unless the projections keep the width whatever the heads.
 
     Then the class builds what it cannot run, and one head stands for the shapes.
     """
     d, h = c.hidden_size if width is None else width, c.num_attention_heads
-    if uneven(c) != "whole":
+    if uneven_heads_rule(c) != "whole":
         return h, equal_heads(c)
     if d % h == 0:
-        return h, named("d_h", d // h, origin="d / h")
+        return h, symbolic("d_h", d // h, origin="d / h")
     key = f"{c.path}{c.key('num_attention_heads')}"
     c.notes.append(f"{c.family}: {key} ({h}) does not divide the width ({d}): the class builds that and cannot run it")
     return 1, d
@@ -70,7 +70,7 @@ def head_gate(width: int, heads: int, channels: int | None = None, *, bias: bool
     return Linear(d_in=width, d_out=rows, bias=bias, split=by_heads("column", heads))
 
 
-def sized(
+def sized_attention(
     width: int,
     heads: int,
     head_dim: int,
@@ -94,21 +94,21 @@ def sized(
 def gqa(c: Config, *, d_h: int | None = None, **options: Any) -> Attention:
     """Grouped-query attention from hidden_size, num_attention_heads, num_key_value_heads and head_dim; see sized."""
     kv = kv_heads(c)
-    return sized(c.hidden_size, c.num_attention_heads, d_h or head_dim(c), kv_heads=kv, **options)
+    return sized_attention(c.hidden_size, c.num_attention_heads, d_h or head_dim(c), kv_heads=kv, **options)
 
 
-def normed(c: Config, **options: Any) -> Attention:
+def qk_norm_per_head(c: Config, **options: Any) -> Attention:
     """Grouped-query attention with an RMS norm on each query and key head."""
     return gqa(c, qk_norm=Norm(width=head_dim(c)), **options)
 
 
-def normed_at_once(c: Config, **options: Any) -> Attention:
+def qk_norm_all_heads(c: Config, **options: Any) -> Attention:
     """Grouped-query attention with an RMS norm over all query heads at once, and over all key heads (OLMo 2)."""
     q_norm, k_norm = (Norm(width=heads * head_dim(c)) for heads in (c.num_attention_heads, kv_heads(c)))
     return gqa(c, q_norm=q_norm, k_norm=k_norm, **options)
 
 
-def normed_apart(c: Config, **options: Any) -> Attention:
+def qk_norm_separate(c: Config, **options: Any) -> Attention:
     """Grouped-query attention with a norm of its own for each query and key head (Cohere, StableLM)."""
     q_norm, k_norm = (Norm(width=head_dim(c), count=heads) for heads in (c.num_attention_heads, kv_heads(c)))
     return gqa(c, q_norm=q_norm, k_norm=k_norm, **options)
@@ -116,8 +116,8 @@ def normed_apart(c: Config, **options: Any) -> Attention:
 
 def mha(c: Config, *, bias: bool = True, kv: int | None = None, **options: Any) -> Attention:
     """Attention with biases whose heads cut the width into equal parts (GPT-2 and its kin); see sized."""
-    heads, channels = cut(c)
-    return sized(c.hidden_size, heads, channels, kv_heads=kv, bias=bias, **options)
+    heads, channels = head_layout(c)
+    return sized_attention(c.hidden_size, heads, channels, kv_heads=kv, bias=bias, **options)
 
 
 def sliding(attn: Attention, window: int | None) -> dict[str, Component]:

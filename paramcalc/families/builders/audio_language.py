@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from paramcalc.config.schema import Reading
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
-from paramcalc.families.builders.encoder_decoder import Form, spectrogram_encoder
+from paramcalc.families.builders.encoder_decoder import BartLayout, spectrogram_encoder
 from paramcalc.families.builders.heads import unknown_head
-from paramcalc.families.builders.vision_language import apart
-from paramcalc.families.registry import get
+from paramcalc.families.builders.vision_language import was_untied_in_v4
+from paramcalc.families.registry import get_family
 from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Norm
 
-WHISPER = Form(spare_rows=0, embed_norm=False, pre_norm=True, key_bias=False)
+WHISPER_LAYOUT = BartLayout(spare_rows=0, embed_norm=False, pre_norm=True, key_bias=False)
 
 
 def audio_tower(c: Config) -> tuple[Block, Config]:
@@ -22,10 +22,12 @@ def audio_tower(c: Config) -> tuple[Block, Config]:
     kind = section.raw("model_type") or declared.kind
     known = kind in (declared.kind, *declared.spellings)
     c.require(known, f"audio_config is a {kind}", "only Whisper's encoder can be counted here")
-    return block("other", **spectrogram_encoder(section, WHISPER._replace(norms=None), role="audio").items), section
+    return block(
+        "other", **spectrogram_encoder(section, WHISPER_LAYOUT._replace(norms=None), role="audio").items
+    ), section
 
 
-def text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple[Component, int]:
+def audio_text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple[Component, int]:
     """The language model of text_config and its width.
 
     The declared kind and sizes hold where there is no section; the sizes also for what a section omits where the class
@@ -34,12 +36,12 @@ def text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple[Compo
     if c.head not in ("seq2seq_lm", "token_classification", "none"):
         raise unknown_head(c)
     declared = c.declared("text_config")
-    stated = c.section("text_config", Reading({})).raw("model_type") or declared.kind
-    text = get(stated)
+    stated = c.section("text_config", ConfigSchema({})).raw("model_type") or declared.kind
+    text = get_family(stated)
     defaults, said = dict(text.reading.defaults), c.section("text_config", text.reading)
     if completes or c.raw("text_config") is None:
         defaults |= {key: value for key, value in declared.defaults.items() if defaults.get(key) or not said.says(key)}
-    fixed = {**text.reading.fixed, "tie_word_embeddings": tied and not apart(c, said)}
+    fixed = {**text.reading.fixed, "tie_word_embeddings": tied and not was_untied_in_v4(c, said)}
     reading = text.reading._replace(defaults=defaults, fixed=fixed)
     section = c.section("text_config", reading, family=stated)
     return text.recipe(section), section.hidden_size

@@ -13,7 +13,7 @@ from typing import Any
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import decoder_head
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Block, Layers, Mtp, Pattern, Run, block, stack
+from paramcalc.tree.containers import Block, LayerPattern, Layers, Mtp, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Norm, Param
 
 
@@ -35,7 +35,7 @@ def batch_norm(width: int) -> Block:
     return block(norm=norm, mean=statistic, variance=statistic, batches=Param(shape=(1,), buffer=True))
 
 
-def positions(c: Config, extra_rows: int = 0) -> Embedding:
+def learned_positions(c: Config, extra_rows: int = 0) -> Embedding:
     """Learned absolute positions, perhaps with rows to spare."""
     rows = c.max_position_embeddings
     return Embedding(rows=rows + extra_rows if extra_rows else rows, width=c.hidden_size, divided=False)
@@ -49,7 +49,7 @@ def pre_norm(norm: Component, attn: Component, ffn: Component) -> Block:
     return block(input_norm=norm, attn=attn, post_norm=norm, ffn=ffn)
 
 
-def scaled(norm: Norm, attn: Component, ffn: Component) -> Block:
+def layer_scaled(norm: Norm, attn: Component, ffn: Component) -> Block:
     """Llama's layer with a scale for each channel behind attention and behind the FFN (LayerScale, 2103.17239)."""
     scale = Param(shape=(norm.width,))
     return block(input_norm=norm, attn=attn, attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
@@ -94,14 +94,14 @@ def decoder(
     norm = norm or rms(c)
     if words is None and ffn_words is None:
         return causal_lm(c, Run(c.num_hidden_layers, layer(norm, attn, ffn)), norm=norm, **around)
-    kinds, order = pairs(tuple(words or ()), tuple(ffn_words or ()))
+    kinds, order = word_pairs(tuple(words or ()), tuple(ffn_words or ()))
     mixers, ffns = ({"": part} if isinstance(part, Component) else part for part in (attn, ffn))
     layers = [layer(norm, mixers[word], ffns[ffn_word]) for word, ffn_word in kinds]
-    return causal_lm(c, Pattern(layers, order), norm=norm, **around)
+    return causal_lm(c, LayerPattern(layers, order), norm=norm, **around)
 
 
 @lru_cache(maxsize=256)
-def pairs(words: tuple[Any, ...], ffn_words: tuple[Any, ...]) -> tuple[list[tuple[Any, Any]], tuple[int, ...]]:
+def word_pairs(words: tuple[Any, ...], ffn_words: tuple[Any, ...]) -> tuple[list[tuple[Any, Any]], tuple[int, ...]]:
     """The different pairs of words, and the number of each layer's; "" for what no words are given for.
 
     Remembered: it is the same at every width.
@@ -111,7 +111,7 @@ def pairs(words: tuple[Any, ...], ffn_words: tuple[Any, ...]) -> tuple[list[tupl
     return list(numbers), tuple(map(numbers.__getitem__, both))
 
 
-def ignored(c: Config, **built: Any) -> None:
+def ignored_fields(c: Config, **built: Any) -> None:
     """Fields of other code that the class ignores, with what it builds: a doubt where the file wants other things."""
     for key, value in built.items():
         if c.raw(key) not in (None, value):

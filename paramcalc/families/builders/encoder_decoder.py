@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Attention
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import sized
+from paramcalc.families.builders.attention import sized_attention
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import classifier, lm_head, unknown_head
 from paramcalc.tree.component import Component
@@ -21,7 +21,7 @@ from paramcalc.tree.ops import Per
 from paramcalc.tree.weights import Category
 
 
-class Form(NamedTuple):
+class BartLayout(NamedTuple):
     """What sets BART's relatives apart."""
 
     spare_rows: int | None = 2  # position rows beyond max_position_embeddings; None: positions are not stored
@@ -40,39 +40,39 @@ class Form(NamedTuple):
 # -- parts -------------------------------------------------------------------------------------------------------
 
 
-def of_side(c: Config, role: str, field: str) -> int:
+def side_field(c: Config, role: str, field: str) -> int:
     """What the file says of one side, with whose name the field begins: layers, attention_heads, ffn_dim."""
     return getattr(c, f"{role}_{field}")  # type: ignore[no-any-return]  # fields are Any
 
 
-def norm_of(c: Config, form: Form) -> Norm:
+def norm_of(c: Config, form: BartLayout) -> Norm:
     """LayerNorm over the width."""
     return Norm(width=c.hidden_size, bias=True, category=form.norms)
 
 
-def attention(c: Config, role: str, form: Form, **options: Any) -> Attention:
+def bart_attention(c: Config, role: str, form: BartLayout, **options: Any) -> Attention:
     """Multi-head attention whose heads cut the width into equal parts."""
-    d, heads = c.hidden_size, of_side(c, role, "attention_heads")
+    d, heads = c.hidden_size, side_field(c, role, "attention_heads")
     if d % heads:
         c.require(False, f"{c.key('hidden_size')} ({d}) is not divisible by the {role}'s heads ({heads})")
-    d_h = named("d_h", d // heads, origin="d / h")
-    return sized(d, heads, d_h, bias=form.bias, k_bias=form.bias and form.key_bias, **options)
+    d_h = symbolic("d_h", d // heads, origin="d / h")
+    return sized_attention(d, heads, d_h, bias=form.bias, k_bias=form.bias and form.key_bias, **options)
 
 
-def layer(
+def bart_layer(
     c: Config,
     role: str,
-    form: Form,
+    form: BartLayout,
     *,
     attn: Component | None = None,
     ffn: Component | None = None,
     kv_width: int | None = None,
 ) -> Block:
     """Attention, in a decoder cross attention, FFN; each with its norm, after it or before."""
-    steps: dict[str, Component] = {"attn": attention(c, role, form) if attn is None else attn}
+    steps: dict[str, Component] = {"attn": bart_attention(c, role, form) if attn is None else attn}
     if role.endswith("decoder") and form.cross:
-        steps["cross_attn"] = attention(c, role, form, source="cross", kv_width=kv_width)
-    steps["ffn"] = mlp(c, of_side(c, role, "ffn_dim"), bias=form.ffn_bias) if ffn is None else ffn
+        steps["cross_attn"] = bart_attention(c, role, form, source="cross", kv_width=kv_width)
+    steps["ffn"] = mlp(c, side_field(c, role, "ffn_dim"), bias=form.ffn_bias) if ffn is None else ffn
     norm, parts = norm_of(c, form), dict[str, Component]()
     for name, step in steps.items():
         normed: dict[str, Component] = {f"{name}_norm": norm}
@@ -80,10 +80,10 @@ def layer(
     return block(**parts)
 
 
-def side(
+def bart_stack(
     c: Config,
     role: str,
-    form: Form,
+    form: BartLayout,
     *,
     layers: Layers | Component | None = None,
     rows: int | None = None,
@@ -98,18 +98,18 @@ def side(
     d, norm = c.hidden_size, norm_of(c, form)
     tied_to = owner if c.tie_word_embeddings and c.head != "lm" else None
     stored = None if form.spare_rows is None else positions or c.max_position_embeddings + form.spare_rows
-    one = layer(c, role, form) if layers is None else layers
+    one = bart_layer(c, role, form) if layers is None else layers
     return block(
         embed_tokens=Embedding(rows=rows or c.vocab_size, width=d, tied_to=tied_to),
         positions=None if stored is None else Embedding(rows=stored, width=d, divided=False),
         embed_norm=norm if form.embed_norm else None,
         **(before or {}),
-        layers=stack(role, Run(of_side(c, role, "layers"), one) if isinstance(one, Component) else one),
+        layers=stack(role, Run(side_field(c, role, "layers"), one) if isinstance(one, Component) else one),
         norm=norm if form.pre_norm else None,
     )
 
 
-def head(c: Config, form: Form, *, owner: str = "shared", rows: int | None = None) -> dict[str, Component]:
+def bart_head(c: Config, form: BartLayout, *, owner: str = "shared", rows: int | None = None) -> dict[str, Component]:
     """The LM head, perhaps with its persistent bias buffer, or a classifier."""
     d: int = c.hidden_size
     rows = rows or c.vocab_size
@@ -128,21 +128,21 @@ def head(c: Config, form: Form, *, owner: str = "shared", rows: int | None = Non
     raise unknown_head(c)
 
 
-def joined(c: Config, form: Form, encoder: Component, decoder: Component) -> Block:
+def encoder_decoder(c: Config, form: BartLayout, encoder: Component, decoder: Component) -> Block:
     """Both sides around one token table and under one head, or the decoder alone with the head."""
     if c.head == "lm":
         alone = lm_head(c, c.hidden_size, owner="decoder.embed_tokens")
         return block(decoder=decoder, lm_head=alone if form.ties_decoder else alone.but(tied_to=None))
     shared = Embedding(rows=c.vocab_size, width=c.hidden_size)
-    return block(shared=shared, encoder=encoder, decoder=decoder, **head(c, form))
+    return block(shared=shared, encoder=encoder, decoder=decoder, **bart_head(c, form))
 
 
-def model(c: Config, form: Form) -> Block:
+def bart_model(c: Config, form: BartLayout) -> Block:
     """A relative that `form` describes completely."""
-    return joined(c, form, side(c, "encoder", form), side(c, "decoder", form))
+    return encoder_decoder(c, form, bart_stack(c, "encoder", form), bart_stack(c, "decoder", form))
 
 
-def spectrogram_encoder(c: Config, form: Form, *, role: str = "encoder") -> Block:
+def spectrogram_encoder(c: Config, form: BartLayout, *, role: str = "encoder") -> Block:
     """Two convolutions over mel channels, positions, layers, a norm."""
     d, bins = c.hidden_size, c.num_mel_bins
     per: Per = "read" if role == "encoder" else "tower"
@@ -151,6 +151,6 @@ def spectrogram_encoder(c: Config, form: Form, *, role: str = "encoder") -> Bloc
         every_second=Product(flops=2 * d * bins * 3, per=per, term="convolution"),  # frames that the next one merges
         conv2=Conv1d(channels=d, kernel=3, per_group=d, category="embedding", per=per),
         positions=Embedding(rows=c.max_source_positions, width=d),
-        layers=stack(role, Run(c.encoder_layers, layer(c, "encoder", form))),
+        layers=stack(role, Run(c.encoder_layers, bart_layer(c, "encoder", form))),
         norm=norm_of(c, form),
     )

@@ -13,12 +13,14 @@ from paramcalc.tree.weights import Category
 def glu(c: Config, hidden: int | None = None, *, bias: bool = False, category: Category = "ffn") -> Mlp:
     """A gated feed-forward network of three matrices."""
     width = c.intermediate_size if hidden is None else hidden
-    return Mlp(width=c.hidden_size, hidden=width, gated=True, bias=bias, inner=learned(c), category=category)
+    return Mlp(width=c.hidden_size, hidden=width, gated=True, bias=bias, inner=learned_activation(c), category=category)
 
 
 def mlp(c: Config, hidden: int | None, *, bias: bool = True) -> Mlp:
     """A plain feed-forward network of two matrices; four times as wide as the model where `hidden` is None."""
-    return Mlp(width=c.hidden_size, hidden=hidden or 4 * c.hidden_size, gated=False, bias=bias, inner=learned(c))
+    return Mlp(
+        width=c.hidden_size, hidden=hidden or 4 * c.hidden_size, gated=False, bias=bias, inner=learned_activation(c)
+    )
 
 
 def activation(c: Config, name: str = "hidden_act") -> Component | None:
@@ -33,7 +35,7 @@ def activation(c: Config, name: str = "hidden_act") -> Component | None:
     return block(alpha_p=slope, alpha_n=slope, beta=constant, eps=constant)
 
 
-def learned(c: Config) -> Component | None:
+def learned_activation(c: Config) -> Component | None:
     """The parameters of the activation in each FFN, where the reading names the key that the class's FFNs read."""
     return activation(c, c.ffn_activation) if c.declares("ffn_activation") else None
 
@@ -60,7 +62,7 @@ def moe(
     """
     if shared is None and shared_count:
         shared = shared_count * hidden
-    if shared is None and shared_count == 0 and learned(c):
+    if shared is None and shared_count == 0 and learned_activation(c):
         c.doubts.append(f"{c.family}: some classes build a network, and its activation, for no shared experts")
     top_k = top_k or c.num_experts_per_tok
     if top_k is None:
@@ -71,7 +73,7 @@ def moe(
     return Moe(
         width=c.hidden_size,
         expert=glu(c, hidden, bias=bias).but(inner=None),
-        activation=learned(c),
+        activation=learned_activation(c),
         experts=experts,
         top_k=top_k,
         router_bias=router_bias,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
@@ -24,10 +24,10 @@ def decoder_head(c: Config, width: int, *, bias: bool = False, rows: int | None 
         case "lm" | "seq2seq_lm":
             return {"lm_head": lm_head(c, width, owner="embed_tokens", bias=bias, rows=rows)}
         case "sequence_classification":
-            return {"score": Linear(d_in=width, d_out=labels(c), category="head")}
+            return {"score": Linear(d_in=width, d_out=num_labels(c), category="head")}
         case "token_classification":
             bias = getattr(c.root, "token_classification_bias", c.root.raw("token_classification_bias") is not False)
-            return {"score": Linear(d_in=width, d_out=labels(c), bias=bias, category="head")}
+            return {"score": Linear(d_in=width, d_out=num_labels(c), bias=bias, category="head")}
         case "question_answering":
             return {"qa_outputs": Linear(d_in=width, d_out=2, bias=True, category="head")}
         case "double_heads" if c.declares("summary_use_proj"):
@@ -41,7 +41,7 @@ def choice(c: Config) -> dict[str, Component]:
     """One number for each of several continuations, from its last token (GPT-1 and GPT-2)."""
     if not c.summary_use_proj:
         return {}
-    return {"choice": dense(c, 1 if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
+    return {"choice": dense_head(c, 1 if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
 
 
 def lm_head(c: Config, width: int, *, owner: str, bias: bool = False, rows: int | None = None) -> Linear:
@@ -57,7 +57,7 @@ def lm_head(c: Config, width: int, *, owner: str, bias: bool = False, rows: int 
     )
 
 
-def labels(c: Config, *, unstated: int = 2) -> int:
+def num_labels(c: Config, *, unstated: int = 2) -> int:
     """Classes of a classifier: num_labels, or the length of id2label; `unstated` where neither is there.
 
     Where the two contradict each other transformers warns and takes num_labels (PreTrainedConfig.__init__). The text
@@ -70,13 +70,13 @@ def labels(c: Config, *, unstated: int = 2) -> int:
     if old is not None and old != (unstated if built is None else built):
         c.doubts.append(f"{c.family}: _num_labels is {old!r}, which transformers 2 and 3 wrote and newer ones ignore")
     if number is None:
-        return named(
+        return symbolic(
             "num_labels", unstated if known is None else known, origin="num_labels" if known is None else "id2label"
         )
     count = holder.whole("num_labels", number)
     if known is not None and known != count:
         c.doubts.append(f"{c.family}: id2label names {known} classes, num_labels says {count}; num_labels is taken")
-    return named("num_labels", count, origin="num_labels")
+    return symbolic("num_labels", count, origin="num_labels")
 
 
 def unknown_head(c: Config) -> Exception:
@@ -89,7 +89,7 @@ def unknown_head(c: Config) -> Exception:
 # -- encoders ----------------------------------------------------------------------------------------------------
 
 
-def dense(c: Config, d_out: int, *, per: Per = "token") -> Linear:
+def dense_head(c: Config, d_out: int, *, per: Per = "token") -> Linear:
     """A projection from the width, with a bias, that belongs to a head; perhaps of one token per sequence."""
     return Linear(d_in=c.hidden_size, d_out=d_out, bias=True, category="head", per=per)
 
@@ -109,7 +109,7 @@ def masked_lm_head(c: Config, width: int, *, spare_bias: bool = True, tied: bool
         split=by_vocabulary(c.vocab_size),
     )
     spare = Param(shape=(c.vocab_size,), category="head") if spare_bias and not shared else None
-    return block(transform=dense(c, width), norm=Norm(width=width, bias=True), decoder=decoder, spare_bias=spare)
+    return block(transform=dense_head(c, width), norm=Norm(width=width, bias=True), decoder=decoder, spare_bias=spare)
 
 
 POOLED = ("none", "pretraining", "next_sentence", "sequence_classification", "multiple_choice")
@@ -134,25 +134,27 @@ def encoder_heads(
     head = masked_lm_head(c, width) if lm_head is None else lm_head
     parts: dict[str, Component] = {}
     if c.head in pooled:
-        parts["pooler"] = dense(c, c.hidden_size, per="sequence")
+        parts["pooler"] = dense_head(c, c.hidden_size, per="sequence")
     per: Per = "sequence" if c.head in POOLED else "token"
     if c.head in transformed:
-        parts["transform"] = dense(c, c.hidden_size, per=per)
+        parts["transform"] = dense_head(c, c.hidden_size, per=per)
     match c.head:
         case "masked_lm" | "lm":
             return parts | {"lm_head": head}
         case "pretraining":
             return parts | (
-                {"lm_head": head, "next_sentence": dense(c, 2, per="sequence")} if pretraining is None else pretraining
+                {"lm_head": head, "next_sentence": dense_head(c, 2, per="sequence")}
+                if pretraining is None
+                else pretraining
             )
         case "next_sentence":
-            return parts | {"next_sentence": dense(c, 2, per="sequence")}
+            return parts | {"next_sentence": dense_head(c, 2, per="sequence")}
         case "sequence_classification" | "token_classification":
-            return parts | {"classifier": dense(c, labels(c), per=per)}
+            return parts | {"classifier": dense_head(c, num_labels(c), per=per)}
         case "question_answering":
-            return parts | {"classifier": dense(c, answers or labels(c))}
+            return parts | {"classifier": dense_head(c, answers or num_labels(c))}
         case "multiple_choice":
-            return parts | {"classifier": dense(c, 1, per="sequence")}
+            return parts | {"classifier": dense_head(c, 1, per="sequence")}
         case "none" | "base":
             return parts
     raise unknown_head(c)
@@ -166,14 +168,14 @@ def roberta_heads(c: Config) -> dict[str, Component]:
 
 def discriminator(c: Config) -> dict[str, Component]:
     """ELECTRA's pre-training: was this token replaced? (2003.10555)."""
-    return {"transform": dense(c, c.hidden_size), "discriminator": dense(c, 1)}
+    return {"transform": dense_head(c, c.hidden_size), "discriminator": dense_head(c, 1)}
 
 
-def summary(c: Config) -> dict[str, Component]:
+def summary_projection(c: Config) -> dict[str, Component]:
     """The projection of the sequence summary, which multiple choice uses where summary_use_proj says so."""
     if c.head != "multiple_choice" or not c.summary_use_proj:
         return {}
-    return {"summary": dense(c, labels(c) if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
+    return {"summary": dense_head(c, num_labels(c) if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
 
 
 # -- encoder-decoders --------------------------------------------------------------------------------------------
@@ -182,5 +184,5 @@ def summary(c: Config) -> dict[str, Component]:
 def classifier(c: Config, *, transform: bool, unstated_labels: int = 2) -> dict[str, Component]:
     """A classifier over the last hidden state, after a dense layer of the width where the class has one."""
     per: Per = "sequence" if transform else "token"  # one that transforms stands on the last token alone
-    first: dict[str, Component] = {"transform": dense(c, c.hidden_size, per=per)} if transform else {}
-    return first | {"classifier": dense(c, labels(c, unstated=unstated_labels), per=per)}
+    first: dict[str, Component] = {"transform": dense_head(c, c.hidden_size, per=per)} if transform else {}
+    return first | {"classifier": dense_head(c, num_labels(c, unstated=unstated_labels), per=per)}

@@ -10,7 +10,7 @@ FULL, SLIDING, LINEAR = "full_attention", "sliding_attention", "linear_attention
 DENSE, SPARSE = "dense", "sparse"
 
 
-def kinds(c: Config, default: list[str]) -> list[str]:
+def attention_types(c: Config, default: list[str]) -> list[str]:
     """The word for each layer: `layer_types` where the file says so, else the family's default pattern."""
     return c.words("layer_types", (FULL, SLIDING)) or default
 
@@ -27,7 +27,7 @@ def repeated(group: list[str], layers: int) -> list[str]:
 
 def full_every(c: Config, period: int) -> list[str]:
     """The word for each layer: `layer_types`, or full attention in each period-th layer and windows in the others."""
-    return kinds(c, every(period, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
+    return attention_types(c, every(period, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
 
 
 def full_first(c: Config, period: int) -> list[str]:
@@ -35,7 +35,7 @@ def full_first(c: Config, period: int) -> list[str]:
     return repeated([FULL] + [SLIDING] * (period - 1), c.num_hidden_layers)
 
 
-def mixers(
+def mixer_types(
     c: Config,
     default: list[str],
     words: tuple[str, ...] = (FULL, LINEAR),
@@ -52,7 +52,7 @@ def mixers(
     return default if stated is None else [renamed[word] for word in stated]
 
 
-def mlp_words(c: Config, default: list[str]) -> list[str]:
+def mlp_types(c: Config, default: list[str]) -> list[str]:
     """The word for each layer's FFN, dense or sparse: `mlp_layer_types` where the file says so, else the default."""
     return c.words("mlp_layer_types", (DENSE, SPARSE)) or default
 
@@ -82,7 +82,7 @@ def first_dense(c: Config, first: int) -> list[str]:
     return ([DENSE] * first + [SPARSE] * (layers - first))[:layers]
 
 
-def stepped(c: Config) -> list[str]:
+def sparse_step_types(c: Config) -> list[str]:
     """Qwen's rule: every decoder_sparse_step-th layer has experts unless mlp_only_layers lists it."""
     layers = c.num_hidden_layers
     words = every(c.decoder_sparse_step, SPARSE, otherwise=DENSE, layers=layers) if c.num_experts else [DENSE] * layers

@@ -32,13 +32,13 @@ def shared_width(c: Config) -> int | None:
     return None if c.n_shared_experts is None else c.n_shared_experts * c.moe_intermediate_size
 
 
-def experts(c: Config) -> Component:
+def mla_moe(c: Config) -> Component:
     """Routed experts with corrections, and shared ones as one MLP."""
     shared, e = shared_width(c), c.moe_intermediate_size
     return moe(c, e, experts=c.num_local_experts, shared=shared, shared_count=c.n_shared_experts, correction=True)
 
 
-def frequent(c: Config) -> list[str]:
+def moe_layer_freq_types(c: Config) -> list[str]:
     """Dense layers first, then sparse ones: at multiples of moe_layer_freq, or where its list has a 1."""
     first, listed = c.first_k_dense_replace, isinstance(c.raw("moe_layer_freq"), list)
     flags = c.per_layer("moe_layer_freq") if listed else None
@@ -46,7 +46,7 @@ def frequent(c: Config) -> list[str]:
     return [SPARSE if i >= first and flag else DENSE for i, flag in enumerate(flags)]
 
 
-def lightning(c: Config, q_rank: int) -> Indexer:
+def lightning_indexer(c: Config, q_rank: int) -> Indexer:
     """DeepSeek-V3.2's indexer: queries from the latent, one normed key, a weight for each head."""
     return Indexer(
         width=c.hidden_size,
@@ -58,7 +58,7 @@ def lightning(c: Config, q_rank: int) -> Indexer:
     )
 
 
-def unweighted(width: int, heads: int, head_dim: int, *, keep: int) -> Indexer:
+def unweighted_indexer(width: int, heads: int, head_dim: int, *, keep: int) -> Indexer:
     """An indexer that reads the layer's input, with normed queries and key, and no weights for its heads."""
     norm = Norm(width=head_dim)
     plain = Indexer(width=width, query_width=width, heads=heads, head_dim=head_dim, keep=keep, weighted=False)

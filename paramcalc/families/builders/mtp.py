@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paramcalc.config.view import Config
 from paramcalc.families.builders.decoder import rms
-from paramcalc.tree.component import Component, present
+from paramcalc.tree.component import Component, without_none
 from paramcalc.tree.containers import Mtp
 from paramcalc.tree.leaves import Embedding, Linear
 
@@ -25,7 +25,7 @@ def around_layer(c: Config, *, tables: bool) -> tuple[dict[str, Component], dict
     head = Linear(d_in=d, d_out=c.vocab_size, tied_to="lm_head", category="head") if tables else None
     proj = Linear(d_in=2 * d, d_out=d, category="other")
     before = {"embed_tokens": embed, "embed_norm": norm, "hidden_norm": norm, "proj": proj}
-    return present(before), present({"norm": norm, "lm_head": head})
+    return without_none(before), without_none({"norm": norm, "lm_head": head})
 
 
 def unbuilt_mtp(c: Config, key: str = "num_nextn_predict_layers") -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import named
+from paramcalc.base.symbolic import symbolic
 from paramcalc.components import GatedDeltaNet, Mamba, Mamba2
 from paramcalc.config.view import Config
 
@@ -32,20 +32,20 @@ def mamba(
 ) -> Mamba:
     """A Mamba mixer; `dt_rank` names the field that holds the rank of the time step, by default d / 16."""
     rank = c.raw(dt_rank)
-    by_width = named("r", -(-c.hidden_size // 16), origin="d / 16, rounded up")
+    by_width = symbolic("r", -(-c.hidden_size // 16), origin="d / 16, rounded up")
     return Mamba(
         width=c.hidden_size,
         inner=inner,
         state=state,
         kernel=kernel,
-        dt_rank=by_width if rank in (None, "auto") else named("r", c.whole(dt_rank, rank), origin=c.key(dt_rank)),
+        dt_rank=by_width if rank in (None, "auto") else symbolic("r", c.whole(dt_rank, rank), origin=c.key(dt_rank)),
         conv_bias=conv_bias,
         bias=bias,
         inner_norms=inner_norms,
     )
 
 
-def ssd(c: Config, *, inner: int, heads: int, head_dim: int, state: int) -> Mamba2:
+def mamba2_mixer(c: Config, *, inner: int, heads: int, head_dim: int, state: int) -> Mamba2:
     """Mamba-2 of these sizes, the others from the fields that bear no prefix."""
     return Mamba2(
         width=c.hidden_size,

@@ -7,26 +7,26 @@ from importlib import import_module
 from typing import Any
 
 from paramcalc.config.view import Config
-from paramcalc.families.schemas import entries, reading
+from paramcalc.families.schemas import config_schema, schema_entries
 from paramcalc.tree.containers import Block
 
-Recipe = Callable[[Config], Block]
+TowerRecipe = Callable[[Config], Block]
 
-TOWERS: dict[str, Recipe] = {}  # filled by @tower when a module of recipes is imported
-SHARED = ("vision", "page_towers", "sound_codecs", "omni_voices")  # the rooms of towers without families
+TOWER_RECIPES: dict[str, TowerRecipe] = {}  # filled by @tower when a module of recipes is imported
+SHARED_MODULES = ("vision", "page_towers", "sound_codecs", "omni_voices")  # the rooms of towers without families
 
 
-def tower(*kinds: str) -> Callable[[Recipe], Recipe]:
+def tower(*kinds: str) -> Callable[[TowerRecipe], TowerRecipe]:
     """Register a recipe for the towers of these types; how their sections are read is in `schemas/`."""
 
-    def register(recipe: Recipe) -> Recipe:
-        TOWERS.update(dict.fromkeys(kinds, recipe))
+    def register(recipe: TowerRecipe) -> TowerRecipe:
+        TOWER_RECIPES.update(dict.fromkeys(kinds, recipe))
         return recipe
 
     return register
 
 
-def only(c: Config, section: str, kind: str) -> None:
+def require_model_type(c: Config, section: str, kind: str) -> None:
     """Refuse another model_type in a section where the class would build it; elsewhere it is not looked at."""
     declared, fields = c.declared(section), c.raw(section)
     if not declared.free or not isinstance(fields, Mapping):
@@ -36,12 +36,12 @@ def only(c: Config, section: str, kind: str) -> None:
     c.require(named == kind, f"{section} is a {stated}", f"only a {kind} can be counted there")
 
 
-def found(kind: str) -> Recipe:
+def tower_recipe(kind: str) -> TowerRecipe:
     """The recipe of a kind; a shared room is entered only where a tower in it is asked for."""
-    for room in SHARED:
-        if kind not in TOWERS:
+    for room in SHARED_MODULES:
+        if kind not in TOWER_RECIPES:
             import_module(f"paramcalc.families.{room}")
-    return TOWERS[kind]
+    return TOWER_RECIPES[kind]
 
 
 def tower_in(c: Config, section: str, *, kind: str | None = None, **fixed: Any) -> tuple[Block, Config]:
@@ -51,10 +51,10 @@ def tower_in(c: Config, section: str, *, kind: str | None = None, **fixed: Any) 
     """
     declared = c.declared(section)
     kind = kind or declared.kind
-    recipe = found(kind)
-    read = reading(entries(recipe.__module__)[kind])
+    recipe = tower_recipe(kind)
+    read = config_schema(schema_entries(recipe.__module__)[kind])
     if c.raw(section) is None:
         read = read._replace(defaults={**read.defaults, **declared.defaults})
     view = c.section(section, read._replace(fixed={**read.fixed, **fixed}), family=kind)
-    only(c, section, kind)
+    require_model_type(c, section, kind)
     return recipe(view), view

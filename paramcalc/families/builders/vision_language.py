@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paramcalc.config.schema import Reading
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import unknown_head
-from paramcalc.families.builders.towers import only
-from paramcalc.families.registry import get, split_class
+from paramcalc.families.builders.towers import require_model_type
+from paramcalc.families.registry import get_family, split_class
 from paramcalc.families.vision import vision
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Stack, block
@@ -22,7 +22,7 @@ from paramcalc.tree.weights import by_vocabulary
 Projector = Callable[[Config, int], Component | None]  # from a tower's view and the language model's width
 
 
-def joined(text: Component, **towers: Component | None) -> Component:
+def assemble_multimodal(text: Component, **towers: Component | None) -> Component:
     """Towers and projectors, in the order of the data, then the language model; which is all where there are none."""
     if not any(towers.values()):
         return text
@@ -30,7 +30,7 @@ def joined(text: Component, **towers: Component | None) -> Component:
     return block(**towers, language_model=LanguageModel(items=dict(text.parts()), inexact=why))
 
 
-def renamed(model: Component, role: str) -> Component:
+def with_stack_role(model: Component, role: str) -> Component:
     """The model with its stack of layers under another name in the report."""
     if not isinstance(model, Block):
         return model
@@ -51,7 +51,7 @@ def text_alone(c: Config) -> bool:
     return c.head == "lm" or "TextModel" in c.architecture or "TextFor" in c.architecture
 
 
-def sees(c: Config, projector: Projector, *, any_tower: bool = False, flat: bool = False) -> Component:
+def vision_language_model(c: Config, projector: Projector, *, any_tower: bool = False, flat: bool = False) -> Component:
     """A language model of one kind, a tower, and what the class puts between them.
 
     `flat`: where there is no section for the language model, its fields stand at the top. `c.ties` says whose
@@ -61,14 +61,14 @@ def sees(c: Config, projector: Projector, *, any_tower: bool = False, flat: bool
         return section_alone(c, "vision_config")
     seen, v = vision(c, any_kind=any_tower)
     language, d = own_language_model(c, flat=flat)
-    return joined(language, vision_tower=seen, projector=projector(v, d))
+    return assemble_multimodal(language, vision_tower=seen, projector=projector(v, d))
 
 
 def section_alone(c: Config, *towers: str) -> Component:
     """What the class of the language model makes of a whole file: it reads text_config, whatever the whole says."""
     kind = c.declared("text_config").kind
-    text = get(kind)
-    only(c, "text_config", kind)
+    text = get_family(kind)
+    require_model_type(c, "text_config", kind)
     if c.head == "lm" and split_class(text.main_class)[1] != "lm":
         raise unknown_head(c)
     for tower in towers:
@@ -77,19 +77,19 @@ def section_alone(c: Config, *towers: str) -> Component:
 
 
 def own_language_model(c: Config, *, flat: bool = False) -> tuple[Component, int]:
-    """The language model of the one kind that is counted, with its head, and its width; see `sees`."""
+    """The language model of the one kind that is counted, with its head, and its width; see `vision_language_model`."""
     kind = c.declared("text_config").kind
-    text = get(kind)
-    only(c, "text_config", kind)
+    text = get_family(kind)
+    require_model_type(c, "text_config", kind)
     section = c.section("text_config", text.reading, family=kind)
     if c.ties != "section":
-        reading = text.reading._replace(fixed={**text.reading.fixed, "tie_word_embeddings": tied(c, section)})
+        reading = text.reading._replace(fixed={**text.reading.fixed, "tie_word_embeddings": head_is_tied(c, section)})
         section = c.section("text_config", reading, family=kind)
     view = c if flat and c.raw("text_config") is None else section
     return text.recipe(view), view.hidden_size
 
 
-def tied(c: Config, section: Config) -> bool:
+def head_is_tied(c: Config, section: Config) -> bool:
     """Whether the head is the embedding: the whole file says so, in some classes the section, or either of the two.
 
     `first`: the section does where the whole file says nothing, as in all classes of transformers 4. What a file of
@@ -98,13 +98,13 @@ def tied(c: Config, section: Config) -> bool:
     if c.ties == "section" or (c.ties == "first" and c.raw("tie_word_embeddings") is None):
         return bool(section.tie_word_embeddings)
     together = bool(c.tie_word_embeddings or (c.ties == "either" and section.tie_word_embeddings))
-    return together and not apart(c, section)
+    return together and not was_untied_in_v4(c, section)
 
 
-def apart(c: Config, section: Config) -> bool:
+def was_untied_in_v4(c: Config, section: Config) -> bool:
     """Whether a head that the class ties now was a matrix of its own when the file was written; then it is a doubt."""
     has_head = c.head in ("lm", "seq2seq_lm") and section.fields
-    if not has_head or not older(c) or getattr(section, "tie_word_embeddings", True):
+    if not has_head or not written_by_v4(c) or getattr(section, "tie_word_embeddings", True):
         return False
     c.doubts.append(
         f"{c.family}: only text_config leaves the head untied; it is counted as a matrix of its own, as in "
@@ -113,7 +113,7 @@ def apart(c: Config, section: Config) -> bool:
     return True
 
 
-def older(c: Config) -> bool:
+def written_by_v4(c: Config) -> bool:
     """Whether transformers 4 wrote the file, by its version or torch_dtype, and its top says nothing of ties."""
     version = c.root.raw("transformers_version")
     before = version.startswith("4.") if isinstance(version, str) else c.root.says("torch_dtype")
@@ -121,13 +121,13 @@ def older(c: Config) -> bool:
 
 
 def own_text(c: Config) -> Config:
-    """The fields of a language model that has no family of its own; see `tied`."""
+    """The fields of a language model that has no family of its own; see `head_is_tied`."""
     reading = c.declared("text_config")
-    fixed = {**reading.fixed, "tie_word_embeddings": tied(c, c.section("text_config"))}
+    fixed = {**reading.fixed, "tie_word_embeddings": head_is_tied(c, c.section("text_config"))}
     return c.section("text_config", reading._replace(fixed=fixed))
 
 
-def composes(c: Config, projector: Projector, *, any_tower: bool = True) -> Component:
+def wrap_any_language_model(c: Config, projector: Projector, *, any_tower: bool = True) -> Component:
     """Any language model, a tower (any, or only that one), and what the class puts between them.
 
     The head is the wrapper's own, whatever head the language model has when it stands alone.
@@ -136,7 +136,7 @@ def composes(c: Config, projector: Projector, *, any_tower: bool = True) -> Comp
         return section_alone(c, "vision_config")
     seen, v = vision(c, any_kind=any_tower)
     language, d = any_language_model(c)
-    return joined(language, vision_tower=seen, projector=projector(v, d))
+    return assemble_multimodal(language, vision_tower=seen, projector=projector(v, d))
 
 
 def any_language_model(c: Config) -> tuple[Block, int]:
@@ -144,9 +144,9 @@ def any_language_model(c: Config) -> tuple[Block, int]:
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     text = c.declared("text_config")
-    stated = c.section("text_config", Reading(dict(model_type=text.kind))).model_type
+    stated = c.section("text_config", ConfigSchema(dict(model_type=text.kind))).model_type
     kind = text.spellings.get(stated, stated) if text.free else text.kind
-    recipe, reading = get(kind).recipe, get(kind).reading
+    recipe, reading = get_family(kind).recipe, get_family(kind).reading
     plain = "hidden_size" in reading.defaults and "ties" not in reading.fixed
     c.require(plain, f"text_config is a {kind}, which is no plain language model")
     if c.raw("text_config") is None:
@@ -155,7 +155,7 @@ def any_language_model(c: Config) -> tuple[Block, int]:
     view = c.section("text_config", reading, family=kind, head="none")
     parts = dict(recipe(view).parts())
     if c.head == "seq2seq_lm":
-        owner, rows = "embed_tokens" if tied(c, view) else None, view.stated("vocab_size")
+        owner, rows = "embed_tokens" if head_is_tied(c, view) else None, view.stated("vocab_size")
         parts["lm_head"] = Linear(
             d_in=view.hidden_size, d_out=rows, category="head", tied_to=owner, split=by_vocabulary(rows)
         )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from paramcalc.base.errors import ConfigError, nearest
-from paramcalc.base.messages import beyond, shown
+from paramcalc.base.messages import out_of_range, short_repr
 
 
 class _Strict(BaseModel):
@@ -90,10 +90,10 @@ class TransformerConfig(_Strict):
         return self
 
 
-SECTIONS: Mapping[str, type[BaseModel]] = {"moe": MoeFields, "bias": BiasFields, "layers": LayerFields}
+NATIVE_SECTIONS: Mapping[str, type[BaseModel]] = {"moe": MoeFields, "bias": BiasFields, "layers": LayerFields}
 
 # What Hugging Face calls these fields: --set takes both names, and a file with the other one gets a hint.
-NAMES = {
+NATIVE_ALIASES = {
     "hidden_size": "d_model",
     "n_embd": "d_model",
     "num_hidden_layers": "n_layers",
@@ -108,9 +108,9 @@ NAMES = {
 }
 
 
-def known_fields() -> set[str]:
+def native_field_names() -> set[str]:
     """Every field, those of sections with dots."""
-    nested = {f"{name}.{field}" for name in ("moe", "bias") for field in SECTIONS[name].model_fields}
+    nested = {f"{name}.{field}" for name in ("moe", "bias") for field in NATIVE_SECTIONS[name].model_fields}
     return {*TransformerConfig.model_fields, *nested}
 
 
@@ -125,8 +125,8 @@ def parse(fields: Mapping[str, object], origin: str) -> TransformerConfig:
 
 # -- what is said of a field that cannot be -----------------------------------------------------------------------
 
-Fault = Mapping[str, Any]  # one of a ValidationError's errors
-MEANT = {
+ValidationFault = Mapping[str, Any]  # one of a ValidationError's errors
+EXPECTED_TYPES = {
     "int_type": "a whole number",
     "bool_type": "true or false",
     "string_type": "a word",
@@ -134,7 +134,7 @@ MEANT = {
 }
 
 
-def _told(faults: Iterable[Fault]) -> tuple[str, str]:
+def _told(faults: Iterable[ValidationFault]) -> tuple[str, str]:
     """The problem and a hint for the fault that explains most: a key that is not known before one that is missing."""
     ranked = sorted(faults, key=lambda fault: (fault["type"] != "extra_forbidden", fault["type"] == "missing"))
     at = max((_path(fault) for fault in ranked if _path(fault)[:1] == _path(ranked[0])[:1]), key=len)
@@ -144,14 +144,14 @@ def _told(faults: Iterable[Fault]) -> tuple[str, str]:
     return problem, _hint(here[0], where)
 
 
-def _path(fault: Fault) -> tuple[str | int, ...]:
+def _path(fault: ValidationFault) -> tuple[str | int, ...]:
     """The keys to a field, without the tags by which pydantic tells the alternatives of a union apart."""
-    known = {*TransformerConfig.model_fields}.union(*(section.model_fields for section in SECTIONS.values()))
+    known = {*TransformerConfig.model_fields}.union(*(section.model_fields for section in NATIVE_SECTIONS.values()))
     last = len(fault["loc"]) - 1 if fault["type"] == "extra_forbidden" else -1
     return tuple(part for i, part in enumerate(fault["loc"]) if isinstance(part, int) or part in known or i == last)
 
 
-def _problem(faults: list[Fault]) -> str:
+def _problem(faults: list[ValidationFault]) -> str:
     """What is wrong with a field, of which each alternative of a union may say something."""
     fault = next((fault for fault in faults if fault["type"] == "value_error"), faults[0])
     value, limits = fault["input"], fault.get("ctx", {})
@@ -163,28 +163,28 @@ def _problem(faults: list[Fault]) -> str:
         case "value_error":
             return f"is impossible: {limits['error']}" if fault["loc"] else str(limits["error"])
         case "greater_than" | "greater_than_equal":
-            return f"must be at least {limits['gt'] + 1 if 'gt' in limits else limits['ge']}, not {shown(value)}"
+            return f"must be at least {limits['gt'] + 1 if 'gt' in limits else limits['ge']}, not {short_repr(value)}"
         case "less_than_equal":
-            return beyond(value, limits["le"])
-    return f"must be {' or '.join(map(_meant, faults))}, not {shown(value)}"
+            return out_of_range(value, limits["le"])
+    return f"must be {' or '.join(map(_meant, faults))}, not {short_repr(value)}"
 
 
-def _meant(fault: Fault) -> str:
+def _meant(fault: ValidationFault) -> str:
     """What one alternative would take."""
     if fault["type"] == "literal_error":
         return str(fault["ctx"]["expected"]).replace("False", "false").replace("'", "")
     if fault["type"] == "model_type":
-        section = next(s for s in SECTIONS.values() if s.__name__ == fault["ctx"]["class_name"])
+        section = next(s for s in NATIVE_SECTIONS.values() if s.__name__ == fault["ctx"]["class_name"])
         return f"a section ({', '.join(section.model_fields)})"
-    return MEANT[fault["type"]]
+    return EXPECTED_TYPES[fault["type"]]
 
 
-def _hint(fault: Fault, where: str) -> str:
+def _hint(fault: ValidationFault, where: str) -> str:
     every = "`paramcalc schema model` lists every field"
     if fault["type"] != "extra_forbidden":
         return every
     *_, section, last = ["", *(part for part in _path(fault) if isinstance(part, str))]
-    if where in NAMES:
-        return f"paramcalc's own family calls it {NAMES[where]}"
-    fields = SECTIONS[section].model_fields if section else known_fields()
+    if where in NATIVE_ALIASES:
+        return f"paramcalc's own family calls it {NATIVE_ALIASES[where]}"
+    fields = NATIVE_SECTIONS[section].model_fields if section else native_field_names()
     return nearest(last, fields, fallback=every)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paramcalc.base.errors import ConfigError
-from paramcalc.base.symbolic import Dim, named
+from paramcalc.base.symbolic import SymbolicInt, symbolic
 from paramcalc.components import Attention, Mlp, Moe
-from paramcalc.families.builders.attention import sized
+from paramcalc.families.builders.attention import sized_attention
 from paramcalc.families.native.config import BiasFields, LayerFields, MoeFields, TransformerConfig
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
@@ -20,19 +20,19 @@ def biases(t: TransformerConfig) -> BiasFields:
     return t.bias if isinstance(t.bias, BiasFields) else BiasFields(attention=t.bias, ffn=t.bias)
 
 
-def tree(t: TransformerConfig, origin: str) -> Block:
+def native_tree(t: TransformerConfig, origin: str) -> Block:
     """The component tree of a described decoder; without a vocabulary, its layers alone."""
-    d = named("d", t.d_model, origin="d_model")
-    layers = stack("decoder", layer_runs(t, d, origin))
+    d = symbolic("d", t.d_model, origin="d_model")
+    layers = stack("decoder", native_runs(t, d, origin))
     if t.vocab_size is None:
         return block(layers=layers)
-    vocab = named("V", t.vocab_size, origin="vocab_size")
-    positions = named("P", t.max_positions, origin="max_positions") if t.max_positions else None
+    vocab = symbolic("V", t.vocab_size, origin="vocab_size")
+    positions = symbolic("P", t.max_positions, origin="max_positions") if t.max_positions else None
     return block(
         embed_tokens=Embedding(rows=vocab, width=d),
         positions=Embedding(rows=positions, width=d, divided=False) if positions else None,
         layers=layers,
-        norm=norm(t, d) if t.norm_position == "pre" else None,
+        norm=native_norm(t, d) if t.norm_position == "pre" else None,
         lm_head=Linear(
             d_in=d,
             d_out=vocab,
@@ -44,18 +44,18 @@ def tree(t: TransformerConfig, origin: str) -> Block:
     )
 
 
-def layer_runs(t: TransformerConfig, d: int, origin: str) -> Iterator[Run]:
+def native_runs(t: TransformerConfig, d: int, origin: str) -> Iterator[Run]:
     """The layers in order: those with a dense FFN and those with experts, entry by entry."""
     start = 0
     for entry in t.layers or [LayerFields(repeat=t.n_layers or 1)]:
         moe = t.moe if entry.moe is None else entry.moe or None
-        mixer = attention(t, entry, d, origin)
+        mixer = native_attention(t, entry, d, origin)
         built: dict[bool, Block] = {}  # one object for all layers that are alike: counting one counts them all
         for repeat, sparse in expert_pattern(moe, start, entry.repeat):
             if repeat and sparse not in built:
-                ffn = experts(t, entry, moe, d, origin) if moe and sparse else dense(t, entry, d, origin)
-                built[sparse] = residual_block(t, norm(t, d), mixer, ffn)
-            yield Run(repeat, built[sparse]) if repeat else Run(0, norm(t, d))
+                ffn = native_moe(t, entry, moe, d, origin) if moe and sparse else native_ffn(t, entry, d, origin)
+                built[sparse] = residual_block(t, native_norm(t, d), mixer, ffn)
+            yield Run(repeat, built[sparse]) if repeat else Run(0, native_norm(t, d))
         start += entry.repeat
 
 
@@ -79,12 +79,12 @@ def residual_block(t: TransformerConfig, norm: Norm, attn: Component, ffn: Compo
     return block(attn=attn, attn_norm=norm, ffn=ffn, ffn_norm=norm)
 
 
-def norm(t: TransformerConfig, d: int) -> Norm:
+def native_norm(t: TransformerConfig, d: int) -> Norm:
     """RMSNorm has a scale, LayerNorm a bias too."""
     return Norm(width=d, bias=t.norm == "layer")
 
 
-def attention(t: TransformerConfig, entry: LayerFields, d: int, origin: str) -> Attention:
+def native_attention(t: TransformerConfig, entry: LayerFields, d: int, origin: str) -> Attention:
     """Grouped-query attention of one entry; what the entry leaves open is the model's."""
     h = entry.n_heads or t.n_heads
     g = entry.n_kv_heads or t.n_kv_heads or h
@@ -95,12 +95,12 @@ def attention(t: TransformerConfig, entry: LayerFields, d: int, origin: str) -> 
         raise ConfigError(
             f"transformer: d_model ({d}) is not divisible by n_heads ({h}) in {origin}", "or state head_dim"
         )
-    heads, kv_heads = named("h", h, origin="n_heads"), named("g", g, origin="n_kv_heads")
-    head_dim = named("d_h", d_h or d // h, origin="head_dim" if d_h else "d / h")
-    return sized(d, heads, head_dim, kv_heads=kv_heads, bias=biases(t).attention, window=entry.window)
+    heads, kv_heads = symbolic("h", h, origin="n_heads"), symbolic("g", g, origin="n_kv_heads")
+    head_dim = symbolic("d_h", d_h or d // h, origin="head_dim" if d_h else "d / h")
+    return sized_attention(d, heads, head_dim, kv_heads=kv_heads, bias=biases(t).attention, window=entry.window)
 
 
-def dense(t: TransformerConfig, entry: LayerFields, d: int, origin: str, hidden: int | None = None) -> Mlp:
+def native_ffn(t: TransformerConfig, entry: LayerFields, d: int, origin: str, hidden: int | None = None) -> Mlp:
     """A feed-forward network; a plain one is four times the width unless stated."""
     gated = (entry.ffn or t.ffn) == "gated"
     hidden = hidden or entry.d_ff or t.d_ff
@@ -108,20 +108,26 @@ def dense(t: TransformerConfig, entry: LayerFields, d: int, origin: str, hidden:
         raise ConfigError(
             f"transformer: d_ff is required for a gated ffn and missing in {origin}", "8/3 d_model is usual"
         )
-    width = 4 * d if hidden is None else hidden if isinstance(hidden, Dim) else named("d_ff", hidden, origin="d_ff")
+    width = (
+        4 * d
+        if hidden is None
+        else hidden
+        if isinstance(hidden, SymbolicInt)
+        else symbolic("d_ff", hidden, origin="d_ff")
+    )
     return Mlp(width=d, hidden=width, gated=gated, bias=biases(t).ffn)
 
 
-def experts(t: TransformerConfig, entry: LayerFields, moe: MoeFields, d: int, origin: str) -> Moe:
+def native_moe(t: TransformerConfig, entry: LayerFields, moe: MoeFields, d: int, origin: str) -> Moe:
     """A router and its experts; shared ones are one network as wide as all of them."""
-    expert = dense(t, entry, d, origin, named("d_e", moe.d_ff, origin="moe.d_ff") if moe.d_ff else None)
-    count = named("s", moe.shared, origin="moe.shared")
+    expert = native_ffn(t, entry, d, origin, symbolic("d_e", moe.d_ff, origin="moe.d_ff") if moe.d_ff else None)
+    count = symbolic("s", moe.shared, origin="moe.shared")
     shared = expert.but(hidden=count * expert.hidden, category="shared_experts")
     return Moe(
         width=d,
         expert=expert,
-        experts=named("E", moe.experts, origin="moe.experts"),
-        top_k=named("k", moe.top_k, origin="moe.top_k"),
+        experts=symbolic("E", moe.experts, origin="moe.experts"),
+        top_k=symbolic("k", moe.top_k, origin="moe.top_k"),
         shared=shared if moe.shared else None,
         shared_count=moe.shared,
     )

@@ -8,21 +8,21 @@ from math import prod
 from typing import Literal, NamedTuple, get_args
 
 from paramcalc.base.dtypes import Dtype
-from paramcalc.tree.weights import CATEGORIES, Category, Kind, Weight
+from paramcalc.tree.weights import CATEGORIES, Category, TensorKind, Weight
 
 # What there is one of: a tensor, an output (row), an input (column), `size` inputs of one row, a square of `size` by
 # `size`, or `size` values however they lie.
-Per = Literal["tensor", "output", "input", "group", "tile", "block"]
+SideTensorUnit = Literal["tensor", "output", "input", "group", "tile", "block"]
 
 
-class Extra(NamedTuple):
+class SideTensor(NamedTuple):
     """Something stored beside the values, `bits` for each of what `per` says; `size` 0 is a whole row.
 
     `word`: the bits of the words into which entries of neighbouring rows are packed (zero points of GPTQ and AWQ).
     """
 
     name: str  # as checkpoints call it
-    per: Per
+    per: SideTensorUnit
     bits: int
     size: int = 0
     word: int = 0
@@ -48,11 +48,11 @@ def _parts(whole: int, size: int) -> int:
     return -(-whole // size) if size else 0
 
 
-class Reach(NamedTuple):
+class AppliesTo(NamedTuple):
     """The tensors that a format is for, where nothing else is said."""
 
     categories: frozenset[Category]
-    kinds: frozenset[Kind] = frozenset({"matrix"})
+    kinds: frozenset[TensorKind] = frozenset({"matrix"})
     output: bool = True  # False: but the matrix that scores a vocabulary, whatever else is in a head
 
     def holds(self, weight: Weight) -> bool:
@@ -62,18 +62,20 @@ class Reach(NamedTuple):
         scores = weight.category == "head" and weight.split is not None and weight.split.of == "vocabulary"
         return self.output or not scores
 
-    def also(self, *categories: Category) -> Reach:
+    def also(self, *categories: Category) -> AppliesTo:
         """The same, and more categories."""
         return self._replace(categories=self.categories | frozenset(categories))
 
 
-LAYERS = Reach(frozenset({"attention", "recurrent", "ffn", "experts", "shared_experts"}))
-EXPERTS = Reach(frozenset({"experts"}))
-WITH_HEAD = LAYERS.also("head")
-TOWERS = LAYERS.also("vision", "projector", "other")
+LAYER_MATRICES = AppliesTo(frozenset({"attention", "recurrent", "ffn", "experts", "shared_experts"}))
+ONLY_EXPERTS = AppliesTo(frozenset({"experts"}))
+LAYERS_AND_HEAD = LAYER_MATRICES.also("head")
+LAYERS_AND_TOWERS = LAYER_MATRICES.also("vision", "projector", "other")
 # What MLX quantises: all that can be, embeddings, heads and routers included.
-MLX = Reach(LAYERS.categories | {"embedding", "head", "router", "other"}, frozenset({"matrix", "embedding"}))
-ALL = Reach(frozenset(CATEGORIES), frozenset(get_args(Kind)))
+MLX_MATRICES = AppliesTo(
+    LAYER_MATRICES.categories | {"embedding", "head", "router", "other"}, frozenset({"matrix", "embedding"})
+)
+ALL_TENSORS = AppliesTo(frozenset(CATEGORIES), frozenset(get_args(TensorKind)))
 
 
 class Format(NamedTuple):
@@ -85,10 +87,10 @@ class Format(NamedTuple):
 
     name: str
     values: Dtype
-    extras: tuple[Extra, ...] = ()
-    records: tuple[Extra, ...] = ()
+    extras: tuple[SideTensor, ...] = ()
+    records: tuple[SideTensor, ...] = ()
     word: int = 0  # bits of the words that a row of values fills; 0: rows are not padded
-    reach: Reach = LAYERS
+    reach: AppliesTo = LAYER_MATRICES
     rows: int = 1
     columns: int = 1
     exact: bool = True  # False: bytes are an estimate
@@ -127,12 +129,12 @@ def _matrix(shape: Sequence[int]) -> tuple[int, int]:
     return (int(shape[0]), prod(map(int, shape[1:]))) if shape else (1, 1)
 
 
-def plain(kind: Dtype) -> Format:
+def plain_format(kind: Dtype) -> Format:
     """A dtype as a format: every tensor, nothing beside the values."""
     return Format(
         kind.name,
         kind,
-        reach=ALL,
+        reach=ALL_TENSORS,
         summary=f"every tensor, {kind.block_bytes * 8 // kind.block_elements} bits each",
         source="torch.dtype" if kind.block_elements == 1 or kind.name == "int4" else "ggml-common.h",
     )

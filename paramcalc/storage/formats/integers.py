@@ -6,17 +6,17 @@ from fractions import Fraction
 
 from paramcalc.base.dtypes import Dtype
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.storage.formats.format import MLX, WITH_HEAD, Extra, Format, Reach
+from paramcalc.storage.formats.format import LAYERS_AND_HEAD, MLX_MATRICES, AppliesTo, Format, SideTensor
 
 BITS = {1: (8, 1), 2: (4, 1), 3: (8, 3), 4: (2, 1), 5: (8, 5), 6: (4, 3), 7: (8, 7), 8: (1, 1), 16: (1, 2)}
 
 
-def packed(bits: int) -> Dtype:
+def packed_dtype(bits: int) -> Dtype:
     """Values of so many bits, packed without gaps."""
     return Dtype(f"int{bits}", *BITS[bits])
 
 
-def group(size: int | None) -> str:
+def group_suffix(size: int | None) -> str:
     """The ending of a name for a group of so many inputs, or of a whole row."""
     return f"-g{size or 'none'}"
 
@@ -31,13 +31,13 @@ def gptq(bits: int = 4, size: int | None = 128, *, index: bool = True, zero_bias
     (d_in) int32, which AutoRound leaves out (`index`). AutoGPTQ wrote a bias of zeros for each matrix without one
     (`zero_bias`).
     """
-    extras = [Extra("scales", "group", 16, size or 0), Extra("qzeros", "group", bits, size or 0, word=32)]
-    extras += [Extra("g_idx", "input", 32)] if index else []
+    extras = [SideTensor("scales", "group", 16, size or 0), SideTensor("qzeros", "group", bits, size or 0, word=32)]
+    extras += [SideTensor("g_idx", "input", 32)] if index else []
     if zero_bias:
-        extras.append(Extra("bias", "output", 16))
+        extras.append(SideTensor("bias", "output", 16))
     return Format(
-        f"gptq-int{bits}{group(size)}" if index else f"autoround-int{bits}{group(size)}",
-        packed(bits),
+        f"gptq-int{bits}{group_suffix(size)}" if index else f"autoround-int{bits}{group_suffix(size)}",
+        packed_dtype(bits),
         tuple(extras),
         rows=32,
         columns=32,
@@ -51,9 +51,9 @@ def gptq(bits: int = 4, size: int | None = 128, *, index: bool = True, zero_bias
 def marlin(size: int | None = 128) -> Format:
     """Marlin (2408.11743) as AutoGPTQ stored it: symmetric, B (d_in / 16, 2 d_out) int32 and s (groups, d_out) fp16."""
     return Format(
-        f"marlin-int4{group(size)}",
-        packed(4),
-        (Extra("s", "group", 16, size or 0),),
+        f"marlin-int4{group_suffix(size)}",
+        packed_dtype(4),
+        (SideTensor("s", "group", 16, size or 0),),
         summary=f"4 bits; fp16 scale for {_each(size)}",
         source="AutoGPTQ: qlinear_marlin.py, 2408.11743",
     )
@@ -62,9 +62,9 @@ def marlin(size: int | None = 128) -> Format:
 def awq(bits: int = 4, size: int | None = 128) -> Format:
     """AWQ (2306.00978) as AutoAWQ's GEMM stores it: qweight (d_in, d_out / 8) int32, qzeros and scales by group."""
     return Format(
-        f"awq-int{bits}{group(size)}",
-        packed(bits),
-        (Extra("scales", "group", 16, size or 0), Extra("qzeros", "group", bits, size or 0, word=32)),
+        f"awq-int{bits}{group_suffix(size)}",
+        packed_dtype(bits),
+        (SideTensor("scales", "group", 16, size or 0), SideTensor("qzeros", "group", bits, size or 0, word=32)),
         rows=32 // bits,
         columns=size or 1,
         summary=f"{bits} bits; fp16 scale and {bits}-bit zero for {_each(size)}",
@@ -72,7 +72,7 @@ def awq(bits: int = 4, size: int | None = 128) -> Format:
     )
 
 
-def grouped(
+def pack_quantized(
     bits: int = 4, size: int | None = 128, *, zeros: bool = False, index: bool = False, scale_bits: int = 16
 ) -> Format:
     """Compressed-tensors' pack-quantized: weight_packed (d_out, d_in bits / 32) int32, weight_scale by group.
@@ -80,14 +80,14 @@ def grouped(
     `zeros`: asymmetric, packed zero points beside the scales; `index`: an int32 group for each input. The file also
     has weight_shape, two int64.
     """
-    extras = [Extra("weight_scale", "group", scale_bits, size or 0)]
-    extras += [Extra("weight_zero_point", "group", bits, size or 0, word=32)] if zeros else []
-    extras += [Extra("weight_g_idx", "input", 32)] if index else []
+    extras = [SideTensor("weight_scale", "group", scale_bits, size or 0)]
+    extras += [SideTensor("weight_zero_point", "group", bits, size or 0, word=32)] if zeros else []
+    extras += [SideTensor("weight_g_idx", "input", 32)] if index else []
     return Format(
-        f"w{bits}a16{group(size)}" + ("-asym" if zeros else ""),
-        packed(bits),
+        f"w{bits}a16{group_suffix(size)}" + ("-asym" if zeros else ""),
+        packed_dtype(bits),
         tuple(extras),
-        records=(Extra("weight_shape", "tensor", 128),),
+        records=(SideTensor("weight_shape", "tensor", 128),),
         word=32,
         summary=f"{bits} bits; 16-bit scale{' and zero' if zeros else ''} for {_each(size)}",
         source="compressed-tensors: pack-quantized",
@@ -98,10 +98,10 @@ def mlx(bits: int = 4, size: int = 64) -> Format:
     """MLX's affine quantisation: weight (d_out, d_in bits / 32) uint32, scales and biases by group, 16 bits each."""
     return Format(
         f"mlx-int{bits}-g{size}",
-        packed(bits),
-        (Extra("scales", "group", 16, size), Extra("biases", "group", 16, size)),
+        packed_dtype(bits),
+        (SideTensor("scales", "group", 16, size), SideTensor("biases", "group", 16, size)),
         word=32,
-        reach=MLX,
+        reach=MLX_MATRICES,
         columns=size,
         summary=f"{bits} bits; 16-bit scale and bias for each {size} inputs",
         source="mlx.core.quantize",
@@ -112,8 +112,8 @@ def hqq(bits: int = 4, size: int = 64) -> Format:
     """HQQ: W_q packed in bytes, 3 bits ten to an int32; 16-bit scale and zero for each group."""
     return Format(
         f"hqq-int{bits}-g{size}",
-        Dtype("int3", 10 * size, 4 * size) if bits == 3 else packed(bits),  # ten groups side by side
-        (Extra("scale", "block", 16, size), Extra("zero", "block", 16, size)),
+        Dtype("int3", 10 * size, 4 * size) if bits == 3 else packed_dtype(bits),  # ten groups side by side
+        (SideTensor("scale", "block", 16, size), SideTensor("zero", "block", 16, size)),
         summary=f"{bits} bits; 16-bit scale and zero for each {size} values",
         source="hqq: core/quantize.py",
     )
@@ -123,8 +123,8 @@ def torchao_int4(size: int = 128) -> Format:
     """torchao's int4 weight only: values in tiles, scale and zero in bfloat16 for each group."""
     return Format(
         f"torchao-int4-g{size}",
-        packed(4),
-        (Extra("scale_and_zero", "group", 32, size),),
+        packed_dtype(4),
+        (SideTensor("scale_and_zero", "group", 32, size),),
         columns=size,
         summary=f"4 bits; bf16 scale and zero for each {size} inputs",
         source="torchao: Int4WeightOnlyConfig",
@@ -134,7 +134,7 @@ def torchao_int4(size: int = 128) -> Format:
 TORCHAO_INT8 = Format(
     "torchao-int8",
     Dtype("int8", 1, 1),
-    (Extra("weight_scale", "output", 32), Extra("weight_zero_point", "output", 8)),
+    (SideTensor("weight_scale", "output", 32), SideTensor("weight_zero_point", "output", 8)),
     summary="8 bits; float32 scale and 8-bit zero for each output",
     source="torchao: Int8Tensor",
 )
@@ -143,11 +143,11 @@ TORCHAO_INT8 = Format(
 def quanto(bits: int = 4, size: int | None = 128) -> Format:
     """Quanto: qint2 and qint4 with 16-bit scale and shift for each group, 8 bits with one scale for each output."""
     narrow = bits < 8
-    extras = (Extra("scale", "group", 16, size or 0), Extra("shift", "group", 16, size or 0))
+    extras = (SideTensor("scale", "group", 16, size or 0), SideTensor("shift", "group", 16, size or 0))
     return Format(
         f"quanto-int{bits}",
-        packed(bits),
-        extras if narrow else (Extra("scale", "output", 16),),
+        packed_dtype(bits),
+        extras if narrow else (SideTensor("scale", "output", 16),),
         summary=f"{bits} bits; " + (f"16-bit scale and shift for {_each(size)}" if narrow else "16-bit scale a row"),
         source="optimum-quanto: tensor/weights",
     )
@@ -169,10 +169,10 @@ def bnb4(kind: str = "nf4", *, double: bool = False) -> Format:
     `double`: absmax in 8 bits, with a float32 for each 256 of them. Files keep the code tables too, and about a hundred
     bytes of text for each matrix, which are not counted.
     """
-    absmax = (Extra("absmax", "block", 32, 64),)
-    nested = (Extra("absmax", "block", 8, 64), Extra("nested_absmax", "block", 32, 64 * 256))
-    records = [Extra("quant_map", "tensor", 16 * 32)]
-    records += [Extra("nested_quant_map", "tensor", 256 * 32)] if double else []
+    absmax = (SideTensor("absmax", "block", 32, 64),)
+    nested = (SideTensor("absmax", "block", 8, 64), SideTensor("nested_absmax", "block", 32, 64 * 256))
+    records = [SideTensor("quant_map", "tensor", 16 * 32)]
+    records += [SideTensor("nested_quant_map", "tensor", 256 * 32)] if double else []
     return Format(
         f"{kind}-dq" if double else kind,
         Dtype(kind, 2, 1),
@@ -186,8 +186,8 @@ def bnb4(kind: str = "nf4", *, double: bool = False) -> Format:
 INT8 = Format(
     "int8",
     Dtype("int8", 1, 1),
-    (Extra("SCB", "output", 32),),
-    records=(Extra("weight_format", "tensor", 8),),
+    (SideTensor("SCB", "output", 32),),
+    records=(SideTensor("weight_format", "tensor", 8),),
     summary="LLM.int8: 8 bits; float32 scale for each output",
     source="bitsandbytes: Int8Params, 2208.07339",
 )
@@ -195,21 +195,21 @@ INT8 = Format(
 W8A8 = Format(
     "w8a8-int8",
     Dtype("int8", 1, 1),
-    (Extra("weight_scale", "output", 16),),
+    (SideTensor("weight_scale", "output", 16),),
     summary="8 bits; 16-bit scale for each output",
     source="compressed-tensors: int-quantized",
 )
 EETQ = Format(
     "eetq",
     Dtype("int8", 1, 1),
-    (Extra("weight_scales", "output", 16),),
+    (SideTensor("weight_scales", "output", 16),),
     summary="8 bits; 16-bit scale for each output",
     source="transformers: integrations/eetq.py",
 )
 BITNET = Format(
     "bitnet",
     Dtype("int2", 4, 1),
-    (Extra("weight_scale", "tensor", 16),),
+    (SideTensor("weight_scale", "tensor", 16),),
     rows=4,
     summary="2 bits; one 16-bit scale for each matrix",
     source="transformers: integrations/bitnet.py, 2402.17764",
@@ -227,7 +227,7 @@ def exl2(bits: str = "4.0", *, head: bool = False) -> Format:
     return Format(
         f"exl2-{bits}bpw",
         Dtype("exl2", 8 * each.denominator, each.numerator),
-        reach=Reach(frozenset({"head"})) if head else WITH_HEAD,
+        reach=AppliesTo(frozenset({"head"})) if head else LAYERS_AND_HEAD,
         exact=False,
         summary=f"{bits} bits on average, scales included; the head in 6",
         source="exllamav2: doc/convert.md",

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from paramcalc.base.dtypes import ALIASES, PLAIN
+from paramcalc.base.dtypes import DTYPE_ALIASES, SCALAR_DTYPES
 from paramcalc.base.errors import ParamcalcError, choices
 from paramcalc.storage.formats import floats, integers
-from paramcalc.storage.formats.format import Format, plain
-from paramcalc.storage.gguf.types import BASES, is_gguf
+from paramcalc.storage.formats.format import Format, plain_format
+from paramcalc.storage.gguf.types import FTYPE_BASES, is_gguf
 
-FIXED = {
+FIXED_FORMATS = {
     f.name: f
     for f in (
-        *(plain(kind) for kind in PLAIN if kind.name not in ("int8", "int4")),
+        *(plain_format(kind) for kind in SCALAR_DTYPES if kind.name not in ("int8", "int4")),
         integers.INT8,
         integers.bnb4("nf4"),
         integers.bnb4("nf4", double=True),
@@ -56,12 +56,12 @@ NICKNAMES = {
     "torchao-int4": "torchao-int4-g128",
 }
 _GROUP = r"(?:-g(\d+|none))?"
-PATTERNS: dict[str, Callable[[re.Match[str]], Format]] = {
+NAME_PATTERNS: dict[str, Callable[[re.Match[str]], Format]] = {
     rf"gptq-int([2348]){_GROUP}": lambda m: integers.gptq(int(m[1]), _size(m[2], 128)),
     rf"autoround-int([2348]){_GROUP}": lambda m: integers.gptq(int(m[1]), _size(m[2], 128), index=False),
     rf"marlin-int4{_GROUP}": lambda m: integers.marlin(_size(m[1], 128)),
     rf"awq-int([48]){_GROUP}": lambda m: integers.awq(int(m[1]), _size(m[2], 128)),
-    rf"w([2-8])a16{_GROUP}(-asym)?": lambda m: integers.grouped(int(m[1]), _size(m[2], 128), zeros=bool(m[3])),
+    rf"w([2-8])a16{_GROUP}(-asym)?": lambda m: integers.pack_quantized(int(m[1]), _size(m[2], 128), zeros=bool(m[3])),
     rf"mlx-int([2-68]){_GROUP}": lambda m: integers.mlx(int(m[1]), _size(m[2], 64) or 64),
     rf"hqq-int([12348]){_GROUP}": lambda m: integers.hqq(int(m[1]), _size(m[2], 64) or 64),
     r"fp8-g(\d+)": lambda m: floats.fp8_group(int(m[1])),
@@ -97,29 +97,29 @@ def _size(text: str | None, default: int) -> int | None:
 
 def format_named(name: str) -> Format:
     """The format of that name, in any case. Raises ParamcalcError with the choices."""
-    found = known(name)
+    found = find_format(name)
     if found is None:
-        files = [kind.lower() for kind in BASES if is_gguf(kind)]
-        shown = [*FIXED, *EXAMPLES, *files]
-        hint = choices(name.lower(), [*shown, *NICKNAMES, *ALIASES], shown=shown)
+        files = [kind.lower() for kind in FTYPE_BASES if is_gguf(kind)]
+        shown = [*FIXED_FORMATS, *EXAMPLES, *files]
+        hint = choices(name.lower(), [*shown, *NICKNAMES, *DTYPE_ALIASES], shown=shown)
         raise ParamcalcError(f"unknown format {name!r}", hint)
     return found
 
 
-def known(name: str) -> Format | None:
+def find_format(name: str) -> Format | None:
     """The format of that name, if there is one."""
     key = name.lower().strip().removeprefix("torch.").replace("_", "-")
     key = NICKNAMES.get(key, key)
     plain_key = key.replace("-", "_")
-    for candidate in (key, ALIASES.get(plain_key, plain_key)):
-        if candidate in FIXED:
-            return FIXED[candidate]
-    for pattern, build in PATTERNS.items():
+    for candidate in (key, DTYPE_ALIASES.get(plain_key, plain_key)):
+        if candidate in FIXED_FORMATS:
+            return FIXED_FORMATS[candidate]
+    for pattern, build in NAME_PATTERNS.items():
         if match := re.fullmatch(pattern, key):
             return build(match)
     return None
 
 
-def listed() -> list[Format]:
+def listed_formats() -> list[Format]:
     """Every format with a fixed name, and examples of those whose names state sizes."""
-    return [*FIXED.values(), *map(format_named, EXAMPLES)]
+    return [*FIXED_FORMATS.values(), *map(format_named, EXAMPLES)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 Fusion = tuple[str, tuple[str, ...]]
-QKV: Fusion = ("attn_qkv", ("attn_q", "attn_k", "attn_v"))
+QKV_FUSION: Fusion = ("attn_qkv", ("attn_q", "attn_k", "attn_v"))
 GATE_UP: Fusion = ("ffn_up", ("ffn_gate", "ffn_up"))
 LINEAR_QKV: Fusion = ("attn_qkv", ("linear_q", "linear_k", "linear_v"))
 GATED_QUERY: Fusion = ("attn_q", ("attn_q", "attn_gate"))  # in layers of full attention
@@ -17,13 +17,13 @@ LINEAR_BA: Fusion = ("ssm_ba", ("ssm_alpha", "ssm_beta"))
 EXPERTS_GATE_UP: Fusion = ("ffn_gate_up_exps", ("ffn_gate_exps", "ffn_up_exps"))
 SHARED_GATE_UP: Fusion = ("ffn_up_shexp", ("ffn_gate_shexp", "ffn_up_shexp"))
 SHORT_CONV = (("ssm_in", "shortconv.in_proj"), ("ssm_conv1d", "shortconv.conv"), ("ssm_out", "shortconv.out_proj"))
-DENSE = ("ffn_gate", "ffn_up", "ffn_down")
+DENSE_FFN = ("ffn_gate", "ffn_up", "ffn_down")
 
 # How many query heads the tool finds for a key/value head: as the model has them, in the first layer alone (0 where it
 # has no attention), or whatever the model has, as if there were one key/value head, or one for each query.
-Heads = Literal["stated", "first layer", "one", "all"]
+KvHeadsRule = Literal["stated", "first layer", "one", "all"]
 # What the tool takes for a model of 70B, from its layers and the query heads for a key/value head.
-Size = Literal["never", "80 layers", "80 layers in groups", "68 layers"]
+SeventyBillionRule = Literal["never", "80 layers", "80 layers in groups", "68 layers"]
 
 
 class Architecture(NamedTuple):
@@ -40,10 +40,10 @@ class Architecture(NamedTuple):
     llama3_rope: bool = False  # frequencies of a llama3 rope scaling become a tensor
     full_rope: bool = False  # those of the layers of full attention are one in any case
     long_rope: bool = False  # so do both lists of factors of a longrope scaling
-    kv_heads: Heads = "stated"
+    kv_heads: KvHeadsRule = "stated"
     # Multi-token-prediction layers: not written; after the others, as many as the config says; as the checkpoint has.
     mtp: Literal["dropped", "kept", "unstated"] = "dropped"
-    seventy_billion: Size = "never"
+    seventy_billion: SeventyBillionRule = "never"
 
 
 LLAMA = Architecture("llama", llama3_rope=True, seventy_billion="80 layers in groups")
@@ -54,7 +54,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "afmoe": Architecture("afmoe"),
     "arcee": Architecture("arcee", llama3_rope=True),
     "bamba": Architecture("granitehybrid", kv_heads="first layer"),
-    "bloom": Architecture("bloom", fused=(QKV,)),
+    "bloom": Architecture("bloom", fused=(QKV_FUSION,)),
     "cohere": Architecture("command-r", lacks=("output",)),
     "cohere2": Architecture("cohere2"),
     "cohere2_moe": Architecture("cohere2moe"),
@@ -67,7 +67,10 @@ ARCHITECTURES: dict[str, Architecture] = {
     "exaone": Architecture("exaone", llama3_rope=True),
     "exaone4": Architecture("exaone4", llama3_rope=True),
     "falcon": Architecture(
-        "falcon", fused=(QKV,), lacks=("attn_qkv.bias",), refuses=(("multi_query", False), ("parallel_attn", False))
+        "falcon",
+        fused=(QKV_FUSION,),
+        lacks=("attn_qkv.bias",),
+        refuses=(("multi_query", False), ("parallel_attn", False)),
     ),
     "falcon_h1": Architecture("falcon-h1"),
     "falcon_mamba": Architecture("mamba"),
@@ -82,9 +85,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     "glm4": Architecture("glm4", fused=(GATE_UP,)),
     "glm4_moe": Architecture("glm4moe", mtp="kept"),
     "glm4_moe_lite": Architecture("deepseek2", mtp="kept"),
-    **dict.fromkeys(("gpt2", "gpt-sw3"), Architecture("gpt2", fused=(QKV,))),
-    "gpt_bigcode": Architecture("starcoder", fused=(QKV,), kv_heads="one"),
-    "gpt_neox": Architecture("gptneox", fused=(QKV,)),
+    **dict.fromkeys(("gpt2", "gpt-sw3"), Architecture("gpt2", fused=(QKV_FUSION,))),
+    "gpt_bigcode": Architecture("starcoder", fused=(QKV_FUSION,), kv_heads="one"),
+    "gpt_neox": Architecture("gptneox", fused=(QKV_FUSION,)),
     "gpt_oss": Architecture("gpt-oss"),
     "granite": Architecture("granite"),
     "granite_swa": Architecture("granite_swa"),
@@ -104,12 +107,12 @@ ARCHITECTURES: dict[str, Architecture] = {
     **dict.fromkeys(("llama4", "llama4_text"), Architecture("llama4", llama3_rope=True)),
     "mamba": Architecture("mamba"),
     "mamba2": Architecture("mamba2"),
-    "mellum": Architecture("mellum", lacks=DENSE),
+    "mellum": Architecture("mellum", lacks=DENSE_FFN),
     "minicpm": Architecture("minicpm", long_rope=True),
     "minicpm3": Architecture("minicpm3", splits_latent=False, long_rope=True),
     "minimax_m2": Architecture("minimax-m2"),
     **dict.fromkeys(("ministral3", "mistral3"), Architecture("mistral3", llama3_rope=True)),
-    "mpt": Architecture("mpt", fused=(QKV,)),
+    "mpt": Architecture("mpt", fused=(QKV_FUSION,)),
     "nemotron": Architecture("nemotron"),
     "nemotron_h": Architecture("nemotron_h_moe", kv_heads="first layer"),
     "olmo": Architecture("olmo", seventy_billion="80 layers"),
@@ -117,16 +120,18 @@ ARCHITECTURES: dict[str, Architecture] = {
     "olmo3": Architecture("olmo2"),
     "olmoe": Architecture("olmoe"),
     "phi": Architecture("phi2", lacks=("q_norm", "k_norm"), kv_heads="all"),
-    "phi3": Architecture("phi3", fused=(QKV, GATE_UP), long_rope=True),
+    "phi3": Architecture("phi3", fused=(QKV_FUSION, GATE_UP), long_rope=True),
     "phimoe": Architecture("phimoe", long_rope=True),
     "qwen2": Architecture("qwen2", seventy_billion="80 layers"),
-    "qwen2_moe": Architecture("qwen2moe", lacks=DENSE),
+    "qwen2_moe": Architecture("qwen2moe", lacks=DENSE_FFN),
     **dict.fromkeys(("qwen2_vl", "qwen2_5_vl"), Architecture("qwen2vl")),
     "qwen3": Architecture("qwen3"),
-    "qwen3_moe": Architecture("qwen3moe", lacks=DENSE),
+    "qwen3_moe": Architecture("qwen3moe", lacks=DENSE_FFN),
     "qwen3_5_text": Architecture("qwen35", fused=(LINEAR_QKV, GATED_QUERY), mtp="unstated"),
-    "qwen3_5_moe_text": Architecture("qwen35moe", fused=(LINEAR_QKV, GATED_QUERY), lacks=DENSE, mtp="unstated"),
-    "qwen3_next": Architecture("qwen3next", fused=(LINEAR_QKV, GATED_QUERY, LINEAR_BA), lacks=DENSE, mtp="unstated"),
+    "qwen3_5_moe_text": Architecture("qwen35moe", fused=(LINEAR_QKV, GATED_QUERY), lacks=DENSE_FFN, mtp="unstated"),
+    "qwen3_next": Architecture(
+        "qwen3next", fused=(LINEAR_QKV, GATED_QUERY, LINEAR_BA), lacks=DENSE_FFN, mtp="unstated"
+    ),
     "qwen3_vl": Architecture("qwen3vl"),
     "seed_oss": Architecture("seed_oss"),
     "smollm3": Architecture("smollm3", llama3_rope=True),

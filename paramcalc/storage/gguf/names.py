@@ -6,10 +6,10 @@ gguf-py/gguf/constants.py (TENSOR_NAMES) for the names; `prepare_tensors` in con
 
 from __future__ import annotations
 
-from paramcalc.storage.gguf.type_rules import Role
+from paramcalc.storage.gguf.type_rules import TypeRole
 
 # (category, part) or (what it is in, part) of the component tree -> name in the file, without layer and suffix.
-NAMES: dict[tuple[str, str], str] = {
+GGUF_NAMES: dict[tuple[str, str], str] = {
     ("embedding", "embed_tokens"): "token_embd",
     ("embedding", "positions"): "position_embd",
     ("embedding", "embed_per_layer"): "per_layer_token_embd",
@@ -70,7 +70,7 @@ NAMES: dict[tuple[str, str], str] = {
 MTP_NAMES = {"proj": "nextn.eh_proj", "embed_tokens": "nextn.embed_tokens", "lm_head": "nextn.shared_head_head"}
 
 # Matrices that the converter writes in F32 and the tool leaves so.
-KEPT = {
+NEVER_QUANTISED = {
     "ffn_gate_inp",
     "ffn_gate_inp_shexp",
     "position_embd",
@@ -94,8 +94,12 @@ AS_CONVERTED = {
 }
 
 
-TABLES: dict[str, Role] = {"output": "output", "token_embd": "token_embd", "per_layer_token_embd": "token_embd"}
-ENDS: dict[str, Role] = {
+TABLE_ROLES: dict[str, TypeRole] = {
+    "output": "output",
+    "token_embd": "token_embd",
+    "per_layer_token_embd": "token_embd",
+}
+ROLE_BY_SUFFIX: dict[str, TypeRole] = {
     "attn_qkv": "value",
     "attn_kv_b": "value",
     "attn_v": "value",
@@ -103,13 +107,17 @@ ENDS: dict[str, Role] = {
     "attn_q": "query",
     "attn_output": "attn_output",
 }
-WITHIN: dict[str, Role] = {"ffn_up": "up", "ffn_gate": "gate", "ffn_down": "down"}
-OTHER: Role = "other"
+ROLE_BY_SUBSTRING: dict[str, TypeRole] = {"ffn_up": "up", "ffn_gate": "gate", "ffn_down": "down"}
+OTHER_ROLE: TypeRole = "other"
 
 
-def role(name: str) -> Role:
+def tensor_role(name: str) -> TypeRole:
     """What the rules take a tensor for, from its name alone (tensor_get_category)."""
-    if name in TABLES:
-        return TABLES[name]
-    ending = next((found for end, found in ENDS.items() if name.endswith(end)), OTHER)
-    return next((found for part, found in WITHIN.items() if part in name), OTHER) if ending == OTHER else ending
+    if name in TABLE_ROLES:
+        return TABLE_ROLES[name]
+    ending = next((found for end, found in ROLE_BY_SUFFIX.items() if name.endswith(end)), OTHER_ROLE)
+    return (
+        next((found for part, found in ROLE_BY_SUBSTRING.items() if part in name), OTHER_ROLE)
+        if ending == OTHER_ROLE
+        else ending
+    )

@@ -8,12 +8,12 @@ from typing import Any
 from paramcalc.storage.gguf.architectures import Architecture
 
 
-def scaled(config: Mapping[str, Any], head_dim: int, arch: Architecture) -> dict[str, int]:
+def rope_tensors(config: Mapping[str, Any], head_dim: int, arch: Architecture) -> dict[str, int]:
     """Name and length of each tensor that the converter adds: one number for each pair of channels of a head.
 
     `generate_extra_tensors` in conversion/llama.py, conversion/phi.py and conversion/gemma.py.
     """
-    rope = scaling(config)
+    rope = rope_scaling(config)
     kind = str(rope.get("rope_type", rope.get("type")) or "").lower()
     if arch.full_rope or (kind == "llama3" and arch.llama3_rope):
         return {"rope_freqs": -(-head_dim // 2)}
@@ -21,7 +21,7 @@ def scaled(config: Mapping[str, Any], head_dim: int, arch: Architecture) -> dict
     return {f"rope_factors_{name}": len(listed) for name, listed in factors.items() if isinstance(listed, list | tuple)}
 
 
-def scaling(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def rope_scaling(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a config says about the scaling of its language model's positions, under the old name or the new one."""
     text = config.get("text_config")
     fields = text if isinstance(text, Mapping) else config

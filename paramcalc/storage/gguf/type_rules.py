@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from paramcalc.storage.gguf.types import BASES, FALLBACKS, FLOATS, NO_FALLBACK, TYPES
+from paramcalc.storage.gguf.types import FALLBACKS, FLOATS, FTYPE_BASES, GGUF_TYPES, NO_FALLBACK
 
 # What a rule asks for. "value" is whatever holds values: attn_v, a fused attn_qkv, attn_kv_b.
-Role = Literal["output", "token_embd", "value", "key", "query", "attn_output", "up", "gate", "down", "other"]
+TypeRole = Literal["output", "token_embd", "value", "key", "query", "attn_output", "up", "gate", "down", "other"]
 
-LOWEST = ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M")
+LOWEST_FTYPES = ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M")
 # Kinds of file that give the output of attention more bits beside eight experts.
-BESIDE_EIGHT = {
+EIGHT_EXPERT_KEY_FTYPES = {
     "Q2_K",
     "Q3_K_S",
     "Q3_K_M",
@@ -32,7 +32,7 @@ BESIDE_EIGHT = {
 }
 
 
-class File(NamedTuple):
+class FileContext(NamedTuple):
     """What the rules ask about the file as a whole."""
 
     ftype: str
@@ -48,52 +48,52 @@ class File(NamedTuple):
     @property
     def base(self) -> str:
         """The type of what no rule treats otherwise."""
-        return BASES[self.ftype]
+        return FTYPE_BASES[self.ftype]
 
 
-class Place(NamedTuple):
+class TypeContext(NamedTuple):
     """What the rules ask about a tensor."""
 
-    role: Role
+    role: TypeRole
     row: int  # elements of a row, which blocks must divide, or their largest divisor that blocks may have
     stacked: bool  # more than one matrix: experts
     layer: int
     before: int  # tensors of its role that came before it
 
 
-Rule = Callable[[File, Place], str]
+TypeRule = Callable[[FileContext, TypeContext], str]
 
 
-def chosen(file: File, place: Place) -> str:
+def choose_type(file: FileContext, place: TypeContext) -> str:
     """The type of a tensor that is quantised."""
     if file.base in FLOATS:
         return file.base
-    return fitting(mixed(file, place), place.row)
+    return type_fitting_row(mixture_type(file, place), place.row)
 
 
-def mixed(file: File, place: Place) -> str:
+def mixture_type(file: FileContext, place: TypeContext) -> str:
     """The type that the file's mixture asks for."""
     if place.role == "output" or (file.tied and place.role == "token_embd"):
-        return output(file, place)
+        return output_type(file, place)
     if file.ftype == "MXFP4_MOE":
         return "MXFP4" if place.stacked else "Q8_0"
     if place.role == "token_embd":
-        return token_embd(file)
-    rules = LOWEST_RULES if file.ftype in LOWEST else RULES
+        return token_embd_type(file)
+    rules = LOWEST_TYPE_RULES if file.ftype in LOWEST_FTYPES else TYPE_RULES
     return rules[place.role](file, place) if place.role in rules else file.base
 
 
-def fitting(name: str, row: int) -> str:
+def type_fitting_row(name: str, row: int) -> str:
     """The type, or what takes its place where it does not divide a row.
 
     Raises ValueError where the tool gives up.
     """
-    if row % TYPES[name].block_elements == 0:
+    if row % GGUF_TYPES[name].block_elements == 0:
         return name
     if name in NO_FALLBACK:
-        raise ValueError(f"{name} needs rows of a multiple of {TYPES[name].block_elements} elements")
+        raise ValueError(f"{name} needs rows of a multiple of {GGUF_TYPES[name].block_elements} elements")
     name = FALLBACKS.get(name, name)
-    return name if row % TYPES[name].block_elements == 0 else "F16"
+    return name if row % GGUF_TYPES[name].block_elements == 0 else "F16"
 
 
 def more_bits(i: int, n: int) -> bool:
@@ -101,7 +101,7 @@ def more_bits(i: int, n: int) -> bool:
     return i < n // 8 or i >= 7 * n // 8 or (i - n // 8) % 3 == 2
 
 
-def depth(file: File, place: Place) -> int:
+def ffn_depth(file: FileContext, place: TypeContext) -> int:
     """How far down a feed-forward tensor is: its layer where there are experts, else how many came before it."""
     return place.layer if file.experts > 1 else place.before
 
@@ -109,16 +109,16 @@ def depth(file: File, place: Place) -> int:
 # -- tables -------------------------------------------------------------------------------------------------------
 
 
-def output(file: File, place: Place) -> str:
+def output_type(file: FileContext, place: TypeContext) -> str:
     """The output matrix, or the table of tokens that is one too."""
-    if file.ftype == "MXFP4_MOE" or file.falcon or place.row % TYPES[file.base].block_elements:
+    if file.ftype == "MXFP4_MOE" or file.falcon or place.row % GGUF_TYPES[file.base].block_elements:
         return "Q8_0"
-    if file.ftype in (*LOWEST, "IQ3_XXS"):
+    if file.ftype in (*LOWEST_FTYPES, "IQ3_XXS"):
         return "Q5_K"
     return file.base if file.base == "Q8_0" else "Q6_K"
 
 
-def token_embd(file: File) -> str:
+def token_embd_type(file: FileContext) -> str:
     """The table of tokens beside an output matrix."""
     if file.ftype in ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS"):
         return "Q2_K"
@@ -130,27 +130,27 @@ def token_embd(file: File) -> str:
 # -- one and two bits ---------------------------------------------------------------------------------------------
 
 
-def spared(file: File) -> str:
+def lowest_protected_type(file: FileContext) -> str:
     """What the lowest files give to what suffers most."""
     return "IQ3_S" if file.ftype in ("IQ2_S", "IQ2_M") else "Q2_K"
 
 
-def lowest_value(file: File, place: Place) -> str:
+def lowest_value_type(file: FileContext, place: TypeContext) -> str:
     """Values are few where heads share them, and beside many experts."""
-    return "Q4_K" if file.gqa >= 4 or file.experts >= 4 else spared(file)
+    return "Q4_K" if file.gqa >= 4 or file.experts >= 4 else lowest_protected_type(file)
 
 
-def lowest_key(file: File, place: Place) -> str:
+def lowest_key_type(file: FileContext, place: TypeContext) -> str:
     """Keys, which are few beside eight experts."""
     return "Q4_K" if file.experts == 8 else file.base
 
 
-def lowest_down(file: File, place: Place) -> str:
+def lowest_down_type(file: FileContext, place: TypeContext) -> str:
     """The first eighth; tensors are counted here, not layers, so experts and shared experts count twice."""
-    return spared(file) if place.before < file.layers // 8 else file.base
+    return lowest_protected_type(file) if place.before < file.layers // 8 else file.base
 
 
-def lowest_attn_output(file: File, place: Place) -> str:
+def lowest_attn_output_type(file: FileContext, place: TypeContext) -> str:
     """The output of attention."""
     if file.experts == 8:
         return "Q5_K"
@@ -159,25 +159,25 @@ def lowest_attn_output(file: File, place: Place) -> str:
     return "IQ3_S" if file.ftype in ("IQ2_S", "IQ2_M") else file.base
 
 
-LOWEST_RULES: dict[Role, Rule] = {
-    "value": lowest_value,
-    "key": lowest_key,
-    "down": lowest_down,
-    "attn_output": lowest_attn_output,
+LOWEST_TYPE_RULES: dict[TypeRole, TypeRule] = {
+    "value": lowest_value_type,
+    "key": lowest_key_type,
+    "down": lowest_down_type,
+    "attn_output": lowest_attn_output_type,
 }
 
 # -- all others ---------------------------------------------------------------------------------------------------
 
 
-def value(file: File, place: Place) -> str:
+def value_type(file: FileContext, place: TypeContext) -> str:
     """Values get more bits, the more so the more heads share them."""
     if file.experts == 8:
         return "Q8_0"
-    found = value_by_file(file, place.before)
+    found = value_type_by_file(file, place.before)
     return "Q5_K" if file.seventy_billion and found in ("Q3_K", "Q4_K") else found
 
 
-def value_by_file(file: File, i: int) -> str:
+def value_type_by_file(file: FileContext, i: int) -> str:
     """What a kind of file gives to its i-th value tensor."""
     shared = file.gqa >= 4
     match file.ftype:
@@ -202,19 +202,19 @@ def value_by_file(file: File, i: int) -> str:
     return file.base
 
 
-def query(file: File, place: Place) -> str:
+def query_type(file: FileContext, place: TypeContext) -> str:
     """Queries give way in two kinds of file."""
     return {"IQ3_XS": "IQ3_XXS", "IQ3_XXS": "IQ2_S"}.get(file.ftype, file.base)
 
 
-def key(file: File, place: Place) -> str:
+def key_type(file: FileContext, place: TypeContext) -> str:
     """Keys as queries, but for eight experts, beside which they weigh little."""
-    return "Q8_0" if file.experts == 8 else query(file, place)
+    return "Q8_0" if file.experts == 8 else query_type(file, place)
 
 
-def down(file: File, place: Place) -> str:
+def down_type(file: FileContext, place: TypeContext) -> str:
     """The matrix back to the model's width."""
-    i, n = depth(file, place), file.layers
+    i, n = ffn_depth(file, place), file.layers
     first, more = i < n // 8, more_bits(i, n)
     match file.ftype:
         case "Q2_K":
@@ -242,28 +242,28 @@ def down(file: File, place: Place) -> str:
     return file.base
 
 
-def attn_output(file: File, place: Place) -> str:
+def attn_output_type(file: FileContext, place: TypeContext) -> str:
     """The output of attention."""
     if file.falcon:
         return "Q4_K" if file.ftype == "Q3_K_L" else file.base
     if file.experts == 8:
-        return "Q5_K" if file.ftype in BESIDE_EIGHT else file.base
+        return "Q5_K" if file.ftype in EIGHT_EXPERT_KEY_FTYPES else file.base
     more = {"Q2_K": "Q3_K", "IQ3_XXS": "IQ3_S", "Q3_K_M": "Q4_K", "Q3_K_L": "Q5_K", "IQ3_M": "Q4_K"}
     return more.get(file.ftype, file.base)
 
 
-def gate_or_up(file: File, place: Place) -> str:
+def gate_or_up_type(file: FileContext, place: TypeContext) -> str:
     """The matrices into the hidden width, which give way in the middle of one kind of file."""
-    i, n = depth(file, place), file.layers
+    i, n = ffn_depth(file, place), file.layers
     return "IQ3_XXS" if file.ftype == "IQ3_XS" and n // 8 <= i < 7 * n // 8 else file.base
 
 
-RULES: dict[Role, Rule] = {
-    "value": value,
-    "key": key,
-    "query": query,
-    "down": down,
-    "attn_output": attn_output,
-    "gate": gate_or_up,
-    "up": gate_or_up,
+TYPE_RULES: dict[TypeRole, TypeRule] = {
+    "value": value_type,
+    "key": key_type,
+    "query": query_type,
+    "down": down_type,
+    "attn_output": attn_output_type,
+    "gate": gate_or_up_type,
+    "up": gate_or_up_type,
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from paramcalc.base.dtypes import Dtype
 from paramcalc.base.errors import ParamcalcError, choices
 
-TYPES = {
+GGUF_TYPES = {
     t.name: t
     for t in (
         Dtype("F32", 1, 4),
@@ -42,11 +42,11 @@ TYPES = {
     )
 }
 SHORT_BLOCK = 32  # of the types that stand in for those of longer blocks
-LONGEST_BLOCK = max(t.block_elements for t in TYPES.values())  # 256; the others divide it
+LONGEST_BLOCK = max(t.block_elements for t in GGUF_TYPES.values())  # 256; the others divide it
 FLOATS = ("F32", "F16", "BF16")
 
 # Kind of file -> the type of what no rule treats otherwise; most are named after it.
-BASES = {name: name for name in TYPES if name not in ("MXFP4", "Q3_K", "Q4_K", "Q5_K")} | {
+FTYPE_BASES = {name: name for name in GGUF_TYPES if name not in ("MXFP4", "Q3_K", "Q4_K", "Q5_K")} | {
     "MXFP4_MOE": "MXFP4",
     "Q2_K_S": "Q2_K",
     "Q3_K_S": "Q3_K",
@@ -61,7 +61,7 @@ BASES = {name: name for name in TYPES if name not in ("MXFP4", "Q3_K", "Q4_K", "
     "IQ3_XS": "IQ3_S",
     "IQ3_M": "IQ3_S",
 }
-ALIASES = {"Q3_K": "Q3_K_M", "Q4_K": "Q4_K_M", "Q5_K": "Q5_K_M"}
+FTYPE_ALIASES = {"Q3_K": "Q3_K_M", "Q4_K": "Q4_K_M", "Q5_K": "Q5_K_M"}
 
 # What takes a type's place where rows are not a whole number of its blocks. Types of 32 have none, nor has Q1_0.
 FALLBACKS = {
@@ -107,7 +107,7 @@ def is_gguf(name: str) -> bool:
     key = name.upper()
     prefixed = key.startswith(PREFIX.upper())
     key = key.removeprefix(PREFIX.upper())
-    return prefixed or (key in (*BASES, *ALIASES) and key not in FLOATS)
+    return prefixed or (key in (*FTYPE_BASES, *FTYPE_ALIASES) and key not in FLOATS)
 
 
 def ftype(name: str) -> str:
@@ -116,7 +116,7 @@ def ftype(name: str) -> str:
     Raises ParamcalcError with the choices.
     """
     key = name.upper().removeprefix(PREFIX.upper())
-    key = ALIASES.get(key, key)
-    if key not in BASES:
-        raise ParamcalcError(f"unknown GGUF type {name!r}", choices(key, [*BASES, *ALIASES]))
+    key = FTYPE_ALIASES.get(key, key)
+    if key not in FTYPE_BASES:
+        raise ParamcalcError(f"unknown GGUF type {name!r}", choices(key, [*FTYPE_BASES, *FTYPE_ALIASES]))
     return key

@@ -14,14 +14,14 @@ from paramcalc.storage.gguf.types import FLOATS
 # The tool refuses these without an importance matrix, wherever they are but in the tables of tokens.
 WANT_IMATRIX = ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS")
 AS_EXPERTS_ARE = (*FLOATS, "MXFP4_MOE")  # kinds of file in which experts that are MXFP4 already stay so
-TABLES = ("token_embd", "per_layer_token_embd", "output")
+TABLE_NAMES = ("token_embd", "per_layer_token_embd", "output")
 GEMMA3_TOKENS = 262_144  # what the tokenizer of all published Gemma 3 has
 
 
 QUANTISED_NAME = attrgetter("name", "quantised")
 
 
-def doubts(model: Model, found: Contents) -> Iterator[str]:
+def gguf_doubts(model: Model, found: Contents) -> Iterator[str]:
     """What makes the bytes an estimate."""
     arch = ARCHITECTURES.get(model.family)
     if arch is None:
@@ -39,7 +39,7 @@ def doubts(model: Model, found: Contents) -> Iterator[str]:
         yield f"some layer has more than one {', '.join(twice)}"
     if arch.full_rope and found.full_first:
         yield "the first layer attends to all tokens, which no model does that was compared"
-    if not predicts(model):
+    if not has_output_matrix(model):
         yield f"{model.architecture} predicts no tokens; only whole language models were compared"
     if arch.mtp == "unstated":
         yield "without the multi-token-prediction layers of the checkpoint, as with the converter's --no-mtp"
@@ -49,7 +49,7 @@ def doubts(model: Model, found: Contents) -> Iterator[str]:
         yield "llama.cpp cuts the table of tokens to those that the tokenizer has"
 
 
-def predicts(model: Model) -> bool:
+def has_output_matrix(model: Model) -> bool:
     """Whether it has an output matrix, its own or the table of tokens."""
     names = [w.name for w in model.tree.weights() if w.category == "head"]
     names += [tie.name for tie in model.tree.all_ties() if tie.category == "head"]
@@ -59,10 +59,10 @@ def predicts(model: Model) -> bool:
 def needs_imatrix(found: Contents, ftype: str, types: Iterable[str]) -> bool:
     """Whether the tool refuses to write this without an importance matrix (tensor_requires_imatrix)."""
     low = (*WANT_IMATRIX, "Q2_K") if ftype == "Q2_K_S" else WANT_IMATRIX
-    return any(name in low and t.name not in TABLES for name, t in zip(types, found.tensors, strict=True))
+    return any(name in low and t.name not in TABLE_NAMES for name, t in zip(types, found.tensors, strict=True))
 
 
-def notes(model: Model, found: Contents, ftype: str) -> Iterator[str]:
+def gguf_notes(model: Model, found: Contents, ftype: str) -> Iterator[str]:
     """What to know about the file, however exact its bytes are."""
     if found.left_out:
         yield f"not in this file: {', '.join(found.left_out)}"

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from paramcalc.model import Model
-from paramcalc.storage.quantization.module_names import WORDS, WRAPPERS
-from paramcalc.storage.quantization.placement import Rule, Scheme
+from paramcalc.storage.quantization.module_names import SYNONYMS, WRAPPERS
+from paramcalc.storage.quantization.placement import QuantizationScheme, SchemeRule
 
 BY_CLASS = (
     "bitsandbytes",
@@ -38,7 +38,7 @@ KNOWS_EXPERTS = {"fbgemm-fp8": ("llama4", "llama4_text")}
 # GPT's matrices are of a class of its own, Conv1D, which bitsandbytes alone converts.
 CONV1D = ("encoder-decoder", "gpt-sw3", "gpt2", "openai-gpt", "vision-encoder-decoder")
 # Words for modules that hold others.
-AROUND = frozenset(
+ENCLOSING_PARTS = frozenset(
     word
     for part in (
         "layers",
@@ -52,17 +52,17 @@ AROUND = frozenset(
         "experts",
         "shared_experts",
     )
-    for word in WORDS[part]
+    for word in SYNONYMS[part]
 )
 
 
 @cache
-def compared() -> frozenset[str]:
+def verified_families() -> frozenset[str]:
     """Families whose matrices are torch.nn.Linear but for tables, routers and experts (tests/goldens_linear)."""
     return frozenset(json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8")))
 
 
-def as_converted(plan: Scheme, model: Model) -> Scheme:
+def with_class_exceptions(plan: QuantizationScheme, model: Model) -> QuantizationScheme:
     """The scheme of such a method with what is known of the model's class; any other as it is."""
     if plan.method not in BY_CLASS or plan.format is None:
         return plan
@@ -80,7 +80,7 @@ def _major(version: str) -> int:
     return int(found[0]) if found else 0
 
 
-def _doubts(plan: Scheme, model: Model, *, version: str | None) -> Iterator[str]:
+def _doubts(plan: QuantizationScheme, model: Model, *, version: str | None) -> Iterator[str]:
     """Why bytes are an estimate; `version` of transformers where it decides about experts."""
     method = plan.method
     if version is not None and _major(version) < 5:
@@ -95,18 +95,18 @@ def _doubts(plan: Scheme, model: Model, *, version: str | None) -> Iterator[str]
             "version of transformers will have it: bytes are an estimate"
         )
     conv1d = model.family in CONV1D and method != "bitsandbytes"
-    if model.family not in compared() or conv1d or not _predicts(model):
+    if model.family not in verified_families() or conv1d or not _predicts(model):
         yield (
             f"{method} converts each torch.nn.Linear; which of {model.architecture}'s matrices are none was not "
             "compared: bytes are an estimate"
         )
 
 
-def _within(rule: Rule) -> bool:
+def _within(rule: SchemeRule) -> bool:
     """Whether it names a module in the middle of a path, neither by its beginning nor by its end."""
     parts = rule.text.split(".")
     plain = rule.format is None and not rule.exact and not set(rule.text) & set("\\^$|()[]+*")
-    return plain and parts[0] not in WRAPPERS and (parts[-1].isdigit() or parts[-1] in AROUND)
+    return plain and parts[0] not in WRAPPERS and (parts[-1].isdigit() or parts[-1] in ENCLOSING_PARTS)
 
 
 def _predicts(model: Model) -> bool:

@@ -19,15 +19,17 @@ from paramcalc.tree.weights import Weight
 NUMBER = "{}"  # stands for the number of a layer or of an expert
 # Words of the modules around a language model, which say nothing about which tensor is meant.
 # Those of encoders and decoders too, where the model has one of the two.
-ROLES = frozenset(("encoder", "decoder"))
+STACK_PREFIXES = frozenset(("encoder", "decoder"))
 WRAPPERS = frozenset(
     ("model", "language_model", "transformer", "text_model", "backbone", "gpt_neox", "base_model", "thinker", "llm")
 )
 PREFIXES = ("model.", "model.language_model.", "language_model.model.", "")
-USUAL = 3  # words for the modules around one that a regular expression is tried with: the most common come first
-QKV = "qkv_proj qkv query_key_value c_attn W_pack Wqkv wqkv att_proj in_proj in_proj_qkv in_proj_qkvz"
-GATES = "in_proj_z in_proj_qkvz g_proj output_gate"
-SPOKEN = {
+USUAL_EXTRA_PARTS = (
+    3  # words for the modules around one that a regular expression is tried with: the most common come first
+)
+FUSED_QKV_NAMES = "qkv_proj qkv query_key_value c_attn W_pack Wqkv wqkv att_proj in_proj in_proj_qkv in_proj_qkvz"
+GATE_NAMES = "in_proj_z in_proj_qkvz g_proj output_gate"
+SYNONYM_TEXT = {
     "layers": "layers h blocks block layer",
     "attn": "self_attn attention attn self_attention mixer SelfAttention",
     "recurrent": "linear_attn mamba mixer temporal_block self_attn attn attention",  # an `attn` that is none
@@ -39,21 +41,21 @@ SPOKEN = {
     "experts": "experts switch_mlp",
     "shared_experts": "shared_experts shared_expert shared_mlp",
     "shared_gate": "shared_expert_gate shared_experts_gate",
-    "q_proj": f"q_proj wq query q wq_b {QKV}",
-    "k_proj": f"k_proj wk key k {QKV}",
-    "v_proj": f"v_proj wv value v {QKV}",
+    "q_proj": f"q_proj wq query q wq_b {FUSED_QKV_NAMES}",
+    "k_proj": f"k_proj wk key k {FUSED_QKV_NAMES}",
+    "v_proj": f"v_proj wv value v {FUSED_QKV_NAMES}",
     "o_proj": "o_proj out_proj wo dense proj c_proj attn_out out linear_out o projection_layer",
     "out_proj": "out_proj o_proj",
     "q_a_proj": "q_a_proj fused_qkv_a_proj fused_qkv_a_proj_with_mqa wq_a",
     "q_b_proj": "q_b_proj wq_b",
     "kv_a_proj": "kv_a_proj_with_mqa kv_a_proj fused_qkv_a_proj fused_qkv_a_proj_with_mqa wkv_a",
     "kv_b_proj": "kv_b_proj wkv_b",
-    "gate_proj": f"gate_proj w1 gate_up_proj wi_0 ff_proj input_linear {GATES}",
-    "inner": f"q_proj gate_proj {GATES}",
+    "gate_proj": f"gate_proj w1 gate_up_proj wi_0 ff_proj input_linear {GATE_NAMES}",
+    "inner": f"q_proj gate_proj {GATE_NAMES}",
     "up_proj": "up_proj w3 gate_up_proj fc1 linear_fc1 c_fc dense_h_to_4h fc_in wi_1 wi input_linear",
     "gate_up_proj": "gate_up_proj",
     "down_proj": "down_proj w2 fc2 linear_fc2 c_proj dense_4h_to_h fc_out ff_out wo output_linear",
-    "z_proj": GATES,
+    "z_proj": GATE_NAMES,
     "a_proj": "in_proj_a in_proj_ba a_proj",
     "b_proj": "in_proj_b in_proj_ba b_proj",
     "x_proj": "x_proj linear_x",
@@ -70,10 +72,10 @@ SPOKEN = {
     "audio_tower": "audio_tower audio_encoder speech_encoder audio embed_audio",
     "correction": "e_score_correction_bias correction_bias gate",
 }
-WORDS = {part: tuple(words.split()) for part, words in SPOKEN.items()}
+SYNONYMS = {part: tuple(words.split()) for part, words in SYNONYM_TEXT.items()}
 # Words for modules in which several matrices are one, and what a wildcard or an expression must have in it to mean
 # them: `*v_proj` is not meant for `qkv_proj`, nor `*up_proj` for `gate_up_proj`.
-FUSED = {word: word for word in QKV.split()} | {
+FUSED = {word: word for word in FUSED_QKV_NAMES.split()} | {
     "qkv_proj": "qkv",
     "gate_up_proj": "gate_up",
     "in_proj_ba": "in_proj_ba",
@@ -83,21 +85,21 @@ FUSED = {word: word for word in QKV.split()} | {
     "fused_qkv_a_proj_with_mqa": "fused",
 }
 # Two parts of a path that are one module.
-JOINED = {
+CONTEXT_SYNONYMS = {
     ("router", "gate"): ("gate", "router", "wg", "gate_linear"),
     ("per_layer", "gate"): ("per_layer_input_gate",),
     ("per_layer", "proj"): ("per_layer_projection",),
 }
-MTP = {"proj": ("eh_proj", "fc", "proj"), "lm_head": ("shared_head", "lm_head")}
+MTP_SYNONYMS = {"proj": ("eh_proj", "fc", "proj"), "lm_head": ("shared_head", "lm_head")}
 # A rule about anything in here says that the whole tower is left alone: nobody quantises a part of one.
-TOWERS = frozenset((*WORDS["vision_tower"], *WORDS["projector"], *WORDS["audio_tower"]))
+TOWER_SYNONYMS = frozenset((*SYNONYMS["vision_tower"], *SYNONYMS["projector"], *SYNONYMS["audio_tower"]))
 # What a rule may name without there being a matrix of that name: nothing is lost where it matches none.
-NO_MATRIX = re.compile(
+NOT_A_MATRIX = re.compile(
     r"norm|ln_|embed|wte|bias|conv|rotary|lm_head|mtp|eh_proj|head|sinks|A_log|dt_|shared_expert_gate|weights_proj"
 )
 
 
-class Names(NamedTuple):
+class ModuleNames(NamedTuple):
     """What a tensor may be called: the words for each part of its module's name, and the numbers of its layers."""
 
     parts: tuple[tuple[str, ...], ...]
@@ -106,16 +108,18 @@ class Names(NamedTuple):
     first: int = 0  # number of the first layer of its stack: not 0 for multi-token prediction, which comes after all
 
 
-def names_of(weight: Weight, depth: int) -> Names:
+def module_names(weight: Weight, depth: int) -> ModuleNames:
     """The names of the module that holds a tensor, in a model of so many layers."""
     path, parts = _spoken(weight.name, recurrent=weight.category == "recurrent")
     if path[:1] != ("mtp",):
-        return Names(parts, weight.layers, weight.experts)
+        return ModuleNames(parts, weight.layers, weight.experts)
     number = re.fullmatch(r"layer(?:_(\d+))?", path[1]) if len(path) > 1 else None
     if number is None:
-        return Names((("mtp",), MTP.get(path[1], parts[1]), *parts[2:]), (), weight.experts)
+        return ModuleNames((("mtp",), MTP_SYNONYMS.get(path[1], parts[1]), *parts[2:]), (), weight.experts)
     at = depth + int(number[1] or 0)  # published files number it as one more layer
-    return Names((("mtp",), WORDS["layers"], (NUMBER,), *parts[2:]), (range(at, at + 1),), weight.experts, depth)
+    return ModuleNames(
+        (("mtp",), SYNONYMS["layers"], (NUMBER,), *parts[2:]), (range(at, at + 1),), weight.experts, depth
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -124,29 +128,29 @@ def _spoken(name: str, *, recurrent: bool) -> tuple[tuple[str, ...], tuple[tuple
     path = tuple(part for part in name.split(".")[:-1] if part not in WRAPPERS)
     parts: list[tuple[str, ...]] = []
     for before, part in zip(("", *path), path, strict=False):
-        if (before, part) in JOINED:
-            parts[-1] = JOINED[before, part]
+        if (before, part) in CONTEXT_SYNONYMS:
+            parts[-1] = CONTEXT_SYNONYMS[before, part]
         elif part == "expert" or (part[0].isdigit() and before == "layers"):
             parts.append((NUMBER,))
         else:
-            words = WORDS.get("recurrent" if part == "attn" and recurrent else part, ())
+            words = SYNONYMS.get("recurrent" if part == "attn" and recurrent else part, ())
             parts.append(words if part in words else (*words, part))
     return path, tuple(parts)
 
 
 @lru_cache(maxsize=4096)
-def modules(names: Names, layer: int) -> tuple[str, ...]:
+def layer_module_names(names: ModuleNames, layer: int) -> tuple[str, ...]:
     """Names that the module of one layer may have, for regular expressions; the first expert stands for all."""
     numbers = iter((str(layer), "0"))
     filled = [(next(numbers, "0"),) if words == (NUMBER,) else words for words in names.parts]
-    around = [words[:USUAL] for words in filled[:-1]]
+    around = [words[:USUAL_EXTRA_PARTS] for words in filled[:-1]]
     return tuple(".".join(words) for words in product(*around, filled[-1])) if filled else ()
 
 
 # -- rules -----------------------------------------------------------------------------------------------------------
 
 
-class Pattern(NamedTuple):
+class NamePattern(NamedTuple):
     """A rule's text, with the numbers taken out of it: equal rules about many layers are one."""
 
     parts: tuple[str, ...]  # empty: a regular expression
@@ -156,7 +160,7 @@ class Pattern(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def pattern(text: str, *, exact: bool) -> tuple[Pattern, tuple[int, ...]]:
+def name_pattern(text: str, *, exact: bool) -> tuple[NamePattern, tuple[int, ...]]:
     """A rule's text as a pattern and the numbers in it.
 
     `re:` before it (compressed-tensors) or the signs of one (transformers) make it a regular expression; `*` is a
@@ -164,7 +168,7 @@ def pattern(text: str, *, exact: bool) -> tuple[Pattern, tuple[int, ...]]:
     """
     stated = text.removeprefix("re:")
     if text.startswith(("re:", ".*")) or set(stated) & set("\\^$|()[]+"):
-        return Pattern((), _compiled(stated), exact, _tells_layers_apart(stated)), ()
+        return NamePattern((), _compiled(stated), exact, _tells_layers_apart(stated)), ()
     parts, numbers = [], []
     for part in stated.split("."):
         if part.isdigit():
@@ -172,7 +176,7 @@ def pattern(text: str, *, exact: bool) -> tuple[Pattern, tuple[int, ...]]:
             parts.append(NUMBER)
         elif part not in WRAPPERS and part != "weight":
             parts.append(part)
-    return Pattern(tuple(parts), None, exact, digits=False), tuple(numbers)
+    return NamePattern(tuple(parts), None, exact, digits=False), tuple(numbers)
 
 
 def _compiled(text: str) -> re.Pattern[str] | None:
@@ -189,26 +193,26 @@ def _tells_layers_apart(text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def matches(one: Pattern, names: Names) -> bool:
+def pattern_matches(one: NamePattern, names: ModuleNames) -> bool:
     """Whether the pattern, numbers aside, speaks of this tensor's module."""
     if one.regex is not None:
         layer = names.layers[0].start if names.layers else 0
         return regex_matches(one.regex, names, layer)
     parts = one.parts
-    if ROLES & set(parts) and not any(ROLES & set(words) for words in names.parts):
-        parts = tuple(part for part in parts if part not in ROLES)
+    if STACK_PREFIXES & set(parts) and not any(STACK_PREFIXES & set(words) for words in names.parts):
+        parts = tuple(part for part in parts if part not in STACK_PREFIXES)
     return bool(parts) and any(_parts_match(parts, found, exact=one.exact) for found in _variants(names.parts))
 
 
-def regex_matches(regex: re.Pattern[str], names: Names, layer: int) -> bool:
+def regex_matches(regex: re.Pattern[str], names: ModuleNames, layer: int) -> bool:
     """Whether a regular expression fits a name that the module may have in one layer."""
     *around, words = names.parts
-    names = names._replace(parts=(*around, meant(words, regex.pattern)))
+    names = names._replace(parts=(*around, matching_words(words, regex.pattern)))
     prefixes = ("",) if regex.pattern.startswith(".*") and "model" not in regex.pattern else PREFIXES
-    return any(regex.match(prefix + name) for name in modules(names, layer) for prefix in prefixes)
+    return any(regex.match(prefix + name) for name in layer_module_names(names, layer) for prefix in prefixes)
 
 
-def meant(words: tuple[str, ...], text: str) -> tuple[str, ...]:
+def matching_words(words: tuple[str, ...], text: str) -> tuple[str, ...]:
     """The words that a wildcard or an expression may be about."""
     return tuple(word for word in words if word not in FUSED or FUSED[word] in text)
 
@@ -216,11 +220,11 @@ def meant(words: tuple[str, ...], text: str) -> tuple[str, ...]:
 def _variants(parts: tuple[tuple[str, ...], ...]) -> Iterator[tuple[tuple[str, ...], ...]]:
     """As it is; without the number of an expert, where all are one tensor; without a module around an FFN's layers."""
     yield parts
-    if WORDS["ffn"] in parts:
-        at = parts.index(WORDS["ffn"])
+    if SYNONYMS["ffn"] in parts:
+        at = parts.index(SYNONYMS["ffn"])
         yield parts[:at] + parts[at + 1 :]
-    if WORDS["experts"] in parts:
-        at = parts.index(WORDS["experts"])
+    if SYNONYMS["experts"] in parts:
+        at = parts.index(SYNONYMS["experts"])
         yield parts[: at + 1] + parts[at + 2 :]
     if parts and parts[0] == ("mtp",):
         yield parts[1:]
@@ -242,9 +246,11 @@ def _begins(wanted: tuple[str, ...], parts: tuple[tuple[str, ...], ...]) -> bool
 
 
 def _word_fits(wanted: str, words: tuple[str, ...]) -> bool:
-    return wanted in words or ("*" in wanted and any(fnmatchcase(word, wanted) for word in meant(words, wanted)))
+    return wanted in words or (
+        "*" in wanted and any(fnmatchcase(word, wanted) for word in matching_words(words, wanted))
+    )
 
 
-def about_towers(text: str) -> bool:
+def mentions_towers(text: str) -> bool:
     """Whether a rule speaks of what sees or hears beside the language model."""
-    return not TOWERS.isdisjoint(re.findall(r"\w+", text))
+    return not TOWER_SYNONYMS.isdisjoint(re.findall(r"\w+", text))

@@ -7,21 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from paramcalc.base.errors import ConfigError
-from paramcalc.storage.formats.format import ALL, LAYERS, Format, Reach
+from paramcalc.storage.formats.format import ALL_TENSORS, LAYER_MATRICES, AppliesTo, Format
 from paramcalc.storage.quantization.module_names import (
-    NO_MATRIX,
-    Names,
-    Pattern,
-    about_towers,
-    matches,
-    names_of,
-    pattern,
+    NOT_A_MATRIX,
+    ModuleNames,
+    NamePattern,
+    mentions_towers,
+    module_names,
+    name_pattern,
+    pattern_matches,
     regex_matches,
 )
 from paramcalc.tree.weights import Category, Weight
 
 
-class Rule(NamedTuple):
+class SchemeRule(NamedTuple):
     """What a config says of the modules of one name; no format: they stay as they are."""
 
     text: str
@@ -30,22 +30,22 @@ class Rule(NamedTuple):
     category: Category | None = None  # it speaks of all tensors of a category, whatever their names
 
 
-class Scheme(NamedTuple):
+class QuantizationScheme(NamedTuple):
     """How a checkpoint is quantised. The first rule that matches decides, then `format` for what is in `reach`."""
 
     method: str
     format: Format | None
-    reach: Reach = LAYERS
-    rules: tuple[Rule, ...] = ()
+    reach: AppliesTo = LAYER_MATRICES
+    rules: tuple[SchemeRule, ...] = ()
     doubts: tuple[str, ...] = ()  # why bytes are an estimate
     kv_cache: str | None = None  # dtype of keys and values, where the config states one
     kv_scale_bits: int = 0  # of the scale that stands beside each layer's keys, and of that beside its values
 
 
-SPARED = (Rule("vision", category="vision"), Rule("projector", category="projector"))
+TOWERS_UNCONVERTED = (SchemeRule("vision", category="vision"), SchemeRule("projector", category="projector"))
 
 
-class Placed(NamedTuple):
+class PlacedTensor(NamedTuple):
     """So many copies of a tensor in one format; None: as it was."""
 
     weight: Weight
@@ -53,7 +53,7 @@ class Placed(NamedTuple):
     copies: int
 
 
-def scheme(stated: Mapping[str, Any] | None, *, towers: bool = True) -> Scheme | None:
+def quantization_scheme(stated: Mapping[str, Any] | None, *, towers: bool = True) -> QuantizationScheme | None:
     """The scheme that a quantization_config describes; None where there is none.
 
     `towers` False: it is the language model's own, and says nothing of what sees and hears beside it. Raises
@@ -61,14 +61,14 @@ def scheme(stated: Mapping[str, Any] | None, *, towers: bool = True) -> Scheme |
     """
     if not stated:
         return None
-    from paramcalc.storage.quantization.methods.registry import read
+    from paramcalc.storage.quantization.methods.registry import read_method
 
     try:
-        found = read(stated)
+        found = read_method(stated)
         for form in (found.format, *(rule.format for rule in found.rules)):
             if form is not None and (form.columns < 1 or any(extra.size < 0 for extra in form.extras)):
                 raise ValueError("a group holds at least one value")
-        return found if towers else found._replace(rules=(*SPARED, *found.rules))
+        return found if towers else found._replace(rules=(*TOWERS_UNCONVERTED, *found.rules))
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, ArithmeticError) as error:
         method = str(stated.get("quant_method", "quantised"))
         raise ConfigError(
@@ -80,21 +80,21 @@ def scheme(stated: Mapping[str, Any] | None, *, towers: bool = True) -> Scheme |
 # -- the rules over the tensors --------------------------------------------------------------------------------------
 
 
-class Group:
+class RuleGroup:
     """Rules that differ only in the numbers of layers and experts: one pattern, and the numbers it is for."""
 
-    def __init__(self, one: Pattern, first: Rule) -> None:
+    def __init__(self, one: NamePattern, first: SchemeRule) -> None:
         self.pattern, self.rule = one, first
         self.numbers: set[tuple[int, ...]] = set()
         self.used = False
 
-    def taken(self, weight: Weight, names: Names, left: Mapping[int, int]) -> dict[int, int]:
+    def taken(self, weight: Weight, names: ModuleNames, left: Mapping[int, int]) -> dict[int, int]:
         """How many of the copies that are left in each layer it decides about."""
         if self.rule.category is not None:
             return dict(left) if weight.category == self.rule.category else {}
         if self.pattern.regex is not None and self.pattern.digits and names.layers:
             return {n: copies for n, copies in left.items() if regex_matches(self.pattern.regex, names, n)}
-        if not matches(self.pattern, names):
+        if not pattern_matches(self.pattern, names):
             return {}
         if () in self.numbers or not names.layers:
             return dict(left)
@@ -105,33 +105,35 @@ class Group:
         return {n: left[n] for n in layers if n in left}
 
 
-def grouped(rules: Iterable[Rule]) -> list[Group]:
+def group_rules(rules: Iterable[SchemeRule]) -> list[RuleGroup]:
     """The rules as groups, in the order of their first members."""
-    found: dict[tuple[Pattern, Format | None, Category | None], Group] = {}
+    found: dict[tuple[NamePattern, Format | None, Category | None], RuleGroup] = {}
     for rule in rules:
-        one, numbers = pattern(rule.text, exact=rule.exact)
-        found.setdefault((one, rule.format, rule.category), Group(one, rule)).numbers.add(numbers)
+        one, numbers = name_pattern(rule.text, exact=rule.exact)
+        found.setdefault((one, rule.format, rule.category), RuleGroup(one, rule)).numbers.add(numbers)
     return list(found.values())
 
 
-def place(plan: Scheme, weights: Sequence[Weight]) -> tuple[list[Placed], list[Rule]]:
+def place_tensors(plan: QuantizationScheme, weights: Sequence[Weight]) -> tuple[list[PlacedTensor], list[SchemeRule]]:
     """Every tensor with the format that the scheme gives it, and the rules that speak of none."""
-    groups = grouped(plan.rules)
-    spared = any(group.rule.format is None and about_towers(group.rule.text) for group in groups)
+    groups = group_rules(plan.rules)
+    spared = any(group.rule.format is None and mentions_towers(group.rule.text) for group in groups)
     depth = max((r.stop for w in weights if w.category not in ("vision", "projector") for r in w.layers), default=0)
     placed = [one for weight in weights for one in _placed(plan, groups, weight, depth=depth, spared=spared)]
     unused = [group for group in groups if not group.used]
-    names = [names_of(weight, depth) for weight in weights] if unused else []
+    names = [module_names(weight, depth) for weight in weights] if unused else []
     return placed, [group.rule for group in unused if not any(_holds(group.pattern, one) for one in names)]
 
 
-def _holds(one: Pattern, names: Names) -> bool:
+def _holds(one: NamePattern, names: ModuleNames) -> bool:
     """Whether a whole name is that of a module around this one: configs list those too, and mean nothing by it."""
-    return one.exact and matches(one._replace(exact=False), names)
+    return one.exact and pattern_matches(one._replace(exact=False), names)
 
 
-def _placed(plan: Scheme, groups: list[Group], weight: Weight, *, depth: int, spared: bool) -> Iterator[Placed]:
-    names = names_of(weight, depth)
+def _placed(
+    plan: QuantizationScheme, groups: list[RuleGroup], weight: Weight, *, depth: int, spared: bool
+) -> Iterator[PlacedTensor]:
+    names = module_names(weight, depth)
     numbers = [number for span in names.layers for number in span] or [0]
     left = dict.fromkeys(numbers, int(weight.copies) // len(numbers))
     for group in groups:
@@ -139,26 +141,26 @@ def _placed(plan: Scheme, groups: list[Group], weight: Weight, *, depth: int, sp
         if not taken:
             continue
         group.used = True
-        yield Placed(weight, _fitting(group.rule.format, weight), sum(taken.values()))
+        yield PlacedTensor(weight, _fitting(group.rule.format, weight), sum(taken.values()))
         left = {n: copies - taken.get(n, 0) for n, copies in left.items() if copies > taken.get(n, 0)}
         if not left:
             return
     tower = spared and weight.category in ("vision", "projector")
     reached = not tower and plan.format is not None and plan.reach.holds(weight)
-    yield Placed(weight, _fitting(plan.format, weight) if reached else None, sum(left.values()))
+    yield PlacedTensor(weight, _fitting(plan.format, weight) if reached else None, sum(left.values()))
 
 
 def _fitting(form: Format | None, weight: Weight) -> Format | None:
     """The format where the tensor can have it: most are for matrices, of sides that they can divide."""
-    if form is None or form.reach == ALL:
+    if form is None or form.reach == ALL_TENSORS:
         return form
     return form if weight.kind in ("matrix", "embedding") and form.fits(weight.shape) else None
 
 
-def unmatched(plan: Scheme, unused: Iterable[Rule]) -> Iterator[str]:
+def unmatched_rule_warnings(plan: QuantizationScheme, unused: Iterable[SchemeRule]) -> Iterator[str]:
     """What is to be said about the rules of a checkpoint's config that speak of no tensor."""
     unused = (rule for rule in unused if rule.category is None)
-    loose = [rule.text for rule in unused if not NO_MATRIX.search(rule.text) and not about_towers(rule.text)]
+    loose = [rule.text for rule in unused if not NOT_A_MATRIX.search(rule.text) and not mentions_towers(rule.text)]
     if loose:
         more = f" (and {len(loose) - 3} more)" if len(loose) > 3 else ""
         shown = ", ".join(map(repr, loose[:3]))

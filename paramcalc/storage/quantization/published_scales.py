@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.storage.quantization.placement import Scheme
+from paramcalc.storage.quantization.placement import QuantizationScheme
 
 # DeepSeek's own files: README_WEIGHTS.md of DeepSeek-V3, of which the hub shows 41,555,600 F32 elements.
 WRITTEN_IN_FLOAT32 = ("deepseek_v3", "deepseek_v32")
@@ -17,7 +17,7 @@ UNREAD = {
 WRITTEN_IN_16_BITS = "qwen"
 
 
-def as_published(plan: Scheme, family: str) -> Scheme:
+def with_published_scales(plan: QuantizationScheme, family: str) -> QuantizationScheme:
     """The scheme with scales as the family's publisher writes them, and that this is assumed where it may be otherwise.
 
     The same config comes with scales of 32 bits from transformers' own quantiser (integrations/finegrained_fp8.py).

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from paramcalc.storage.formats import integers
-from paramcalc.storage.formats.format import LAYERS, Format
-from paramcalc.storage.quantization.placement import Rule, Scheme
+from paramcalc.storage.formats.format import LAYER_MATRICES, Format
+from paramcalc.storage.quantization.placement import QuantizationScheme, SchemeRule
 
-Stated = Mapping[str, Any]
+QuantFields = Mapping[str, Any]
 # transformers converts every torch.nn.Linear but the output matrix.
-LINEARS = LAYERS.also("vision", "projector", "other", "head", "norm")._replace(output=False)
-LEFT_OUT = (
+LINEAR_LAYERS = LAYER_MATRICES.also("vision", "projector", "other", "head", "norm")._replace(output=False)
+UNCONVERTED_KEYS = (
     "modules_to_not_convert",
     "ignored_layers",
     "ignore",
@@ -24,29 +24,29 @@ LEFT_OUT = (
 )
 
 
-def left_out(stated: Stated) -> tuple[Rule, ...]:
+def unconverted_modules(stated: QuantFields) -> tuple[SchemeRule, ...]:
     """The modules that stay as they are, under whichever key the method has for them."""
-    lists = (stated.get(key) or () for key in LEFT_OUT)
-    return tuple(Rule(str(text)) for names in lists for text in ([names] if isinstance(names, str) else names))
+    lists = (stated.get(key) or () for key in UNCONVERTED_KEYS)
+    return tuple(SchemeRule(str(text)) for names in lists for text in ([names] if isinstance(names, str) else names))
 
 
-def whole(value: Any) -> int | None:
+def group_size(value: Any) -> int | None:
     """The size of a group; -1, 0 or nothing is a whole row."""
     size = -1 if value is None else int(value)
     return size if size > 0 else None
 
 
-def estimated(form: Format, method: str) -> Scheme:
+def estimated_format(form: Format, method: str) -> QuantizationScheme:
     """A scheme whose bytes come near and are not to be taken for more."""
     doubt = f"{method}: the layout is not known to the byte; bytes of {form.name} are an estimate"
-    return Scheme(method, form._replace(exact=False), LINEARS, doubts=(doubt,))
+    return QuantizationScheme(method, form._replace(exact=False), LINEAR_LAYERS, doubts=(doubt,))
 
 
-def unknown(stated: Stated, method: str) -> Scheme:
+def read_unknown(stated: QuantFields, method: str) -> QuantizationScheme:
     """Any other method: its bits and groups with a 16-bit scale, or no better idea than 16 bits."""
     bits = stated.get("bits") or stated.get("nbits") or stated.get("num_bits") or stated.get("w_bit")
     if isinstance(bits, int) and bits in integers.BITS:
-        guess = integers.grouped(bits, whole(stated.get("group_size")))
-        return estimated(guess, f"quant_method {method!r}")._replace(rules=left_out(stated))
+        guess = integers.pack_quantized(bits, group_size(stated.get("group_size")))
+        return estimated_format(guess, f"quant_method {method!r}")._replace(rules=unconverted_modules(stated))
     doubt = f"quant_method {method!r} is not known: bytes are those of the unquantised weights, which is too many"
-    return Scheme(method, None, doubts=(doubt,))
+    return QuantizationScheme(method, None, doubts=(doubt,))

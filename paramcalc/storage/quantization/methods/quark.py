@@ -6,21 +6,21 @@ from collections.abc import Mapping
 
 from paramcalc.base.dtypes import Dtype
 from paramcalc.storage.formats import floats, integers
-from paramcalc.storage.formats.format import LAYERS, Extra, Format
-from paramcalc.storage.quantization.methods.common import LINEARS, Stated, left_out, whole
-from paramcalc.storage.quantization.placement import Rule, Scheme
+from paramcalc.storage.formats.format import LAYER_MATRICES, Format, SideTensor
+from paramcalc.storage.quantization.methods.common import LINEAR_LAYERS, QuantFields, group_size, unconverted_modules
+from paramcalc.storage.quantization.placement import QuantizationScheme, SchemeRule
 
 RECENT = "enable_buffer_reuse"  # a field that Quark 0.13 states of every tensor, whose files were measured
-CACHES = {"fp8_e4m3": "float8_e4m3fn", "int8": "int8"}
+QUARK_CACHE_DTYPES = {"fp8_e4m3": "float8_e4m3fn", "int8": "int8"}
 
 
-def quark(stated: Stated) -> Scheme:
+def read_quark(stated: QuantFields) -> QuantizationScheme:
     """A config of Quark, in the layout of its safetensors (export.weight_format real_quantized)."""
     usual_stated = stated.get("global_quant_config") or {}
-    others: dict[str, Stated] = dict(stated.get("layer_quant_config") or {})
+    others: dict[str, QuantFields] = dict(stated.get("layer_quant_config") or {})
     others = {**(stated.get("kv_cache_quant_config") or {}), **others}
-    usual = layer(usual_stated)
-    rules = tuple(Rule(str(name), layer(config)) for name, config in others.items())
+    usual = quark_layer_format(usual_stated)
+    rules = tuple(SchemeRule(str(name), quark_layer_format(config)) for name, config in others.items())
     wide = [
         config
         for config in (usual_stated, *others.values())
@@ -28,10 +28,12 @@ def quark(stated: Stated) -> Scheme:
     ]
     recent = all(RECENT in config["weight"] for config in wide)
     doubts = () if recent else ("quark: how wide scales are depends on its version; bytes are an estimate",)
-    return Scheme("quark", usual, LINEARS, (*left_out(stated), *rules), doubts, _cache(others))
+    return QuantizationScheme(
+        "quark", usual, LINEAR_LAYERS, (*unconverted_modules(stated), *rules), doubts, _cache(others)
+    )
 
 
-def layer(config: Stated) -> Format | None:
+def quark_layer_format(config: QuantFields) -> Format | None:
     """The format of one kind of layer. Raises ValueError for what is not known."""
     weight = config.get("weight")
     if not weight:
@@ -39,18 +41,18 @@ def layer(config: Stated) -> Format | None:
     kind, scheme, size = (
         str(weight.get("dtype")),
         str(weight.get("qscheme", "per_tensor")),
-        whole(weight.get("group_size")),
+        group_size(weight.get("group_size")),
     )
     static = bool(config.get("input_tensors")) and not config["input_tensors"].get("is_dynamic")
     match kind, scheme, size:
         case "fp8_e4m3", "per_tensor", _:
             tensor = floats.fp8_tensor(static=static)
-            outputs = [Extra("output_scale", "tensor", 16)] if config.get("output_tensors") else []
+            outputs = [SideTensor("output_scale", "tensor", 16)] if config.get("output_tensors") else []
             return tensor._replace(extras=(*(extra._replace(bits=16) for extra in tensor.extras), *outputs))
         case "fp8_e4m3", "per_channel", _:
             return floats.fp8_channel(static=static)
         case "fp4", "per_group", 32:
-            return floats.MXFP4._replace(reach=LAYERS)
+            return floats.MXFP4._replace(reach=LAYER_MATRICES)
         case (("fp6_e3m2" | "fp6_e2m3"), "per_group", 32):
             return floats.MXFP6
         case (("int4" | "uint4"), "per_group", int()):
@@ -61,14 +63,16 @@ def layer(config: Stated) -> Format | None:
 
 
 def _int8(scheme: str) -> Format:
-    scale = Extra("weight_scale", "tensor", 32) if scheme == "per_tensor" else Extra("weight_scale", "output", 16)
-    zero = Extra("weight_zero_point", scale.per, 8)
+    scale = (
+        SideTensor("weight_scale", "tensor", 32) if scheme == "per_tensor" else SideTensor("weight_scale", "output", 16)
+    )
+    zero = SideTensor("weight_zero_point", scale.per, 8)
     return Format("quark-int8", Dtype("int8", 1, 1), (scale, zero), summary="8 bits", source="Quark: export")
 
 
-def _cache(others: Mapping[str, Stated]) -> str | None:
+def _cache(others: Mapping[str, QuantFields]) -> str | None:
     """The dtype of keys and values: that of what comes out of their projections."""
     for name, config in others.items():
         if str(name).endswith(("k_proj", "v_proj", "kv_proj", "qkv_proj")) and config.get("output_tensors"):
-            return CACHES.get(str(config["output_tensors"].get("dtype")))
+            return QUARK_CACHE_DTYPES.get(str(config["output_tensors"].get("dtype")))
     return None
