@@ -60,8 +60,8 @@ def family_info(name: str) -> FamilyInfo:
         goldens=entry.goldens,
         verified_by=entry.by,
         fields=tuple(
-            FamilyField(name=field, key=family.reading.names.get(field, field), default=json.dumps(default))
-            for field, default in family.reading.defaults.items()
+            FamilyField(name=field, key=family.schema.names.get(field, field), default=json.dumps(default))
+            for field, default in family.schema.defaults.items()
         ),
     )
 

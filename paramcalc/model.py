@@ -31,10 +31,10 @@ class Variants(Protocol):
     def builder(self) -> TreeBuilder:
         """The same for many models: what they have in common is read once."""
 
-    def of(self, fields: Mapping[str, Any]) -> Component:
+    def tree_of(self, fields: Mapping[str, Any]) -> Component:
         """The tree of other fields, read as the same family and class. Raises ConfigError where there is none."""
 
-    def stated(self) -> StatedConfig:
+    def stated_config(self) -> StatedConfig:
         """What the file states, and how it is read."""
 
 

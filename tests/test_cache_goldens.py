@@ -127,7 +127,7 @@ def mixers() -> list[type[Component]]:
 @pytest.mark.parametrize("mixer", mixers(), ids=lambda mixer: mixer.__name__)
 def test_every_mixer_says_what_it_keeps(mixer: type[Component]) -> None:
     """Even if that is nothing: a new one must not keep nothing by omission."""
-    assert any("keeps" in vars(cls) for cls in mixer.__mro__ if cls is not Component)
+    assert any("own_state" in vars(cls) for cls in mixer.__mro__ if cls is not Component)
 
 
 def parts(component: Component) -> Iterator[Component]:
@@ -158,7 +158,7 @@ def silent(stack: Stack) -> list[str]:
         if stack.causal
         and run.layer.label()  # a part whose attention is left out, or replaced by one matrix, has no label
         and any(weight.category in ("attention", "recurrent") for weight in run.layer.weights())
-        and not list(run.layer.all_kept())
+        and not list(run.layer.state())
         and not any(getattr(part, "keys", "") == "borrowed" for part in parts(run.layer))
     ]
 

@@ -115,12 +115,12 @@ def test_a_list_per_layer_is_as_long_as_the_depth() -> None:
     c = view(num_hidden_layers=2, layer_types=["a", "b", "a"])
 
     with pytest.raises(ConfigError, match="layer_types has 3 entries for 2 layers"):
-        c.words("layer_types", {"a", "b"})
+        c.layer_words("layer_types", {"a", "b"})
 
 
 def test_an_unknown_layer_word_is_an_error() -> None:
     with pytest.raises(ConfigError, match="unknown word 'c'") as error:
-        view(num_hidden_layers=2, layer_types=["a", "c"]).words("layer_types", {"a", "b"})
+        view(num_hidden_layers=2, layer_types=["a", "c"]).layer_words("layer_types", {"a", "b"})
 
     assert error.value.hint == "known: a, b"
 
@@ -128,7 +128,7 @@ def test_an_unknown_layer_word_is_an_error() -> None:
 @pytest.mark.parametrize("value", ["full_attention", 5, {"a": 1}], ids=["text", "number", "mapping"])
 def test_a_list_must_be_a_list(value: Any) -> None:
     with pytest.raises(ConfigError, match="must be a list"):
-        view(layer_types=value).words("layer_types", {"a"})
+        view(layer_types=value).layer_words("layer_types", {"a"})
 
 
 def test_foreign_keys_are_reported_and_known_ones_are_not() -> None:

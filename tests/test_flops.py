@@ -198,7 +198,7 @@ def test_pairs(limit: Limit, size: int, asked: dict[str, Any], pairs: int) -> No
     ],
 )
 def test_an_indexer_picks_two_merged_keys(asked: dict[str, Any], pairs: int) -> None:
-    work = FlopTerm("scores", 1, "attention", "pair", limit="stride", size=4, most=2)
+    work = FlopTerm("scores", 1, "attention", "pair", limit="stride", size=4, max_keys=2)
 
     assert workload(**asked).times(work) == pairs
 
@@ -373,7 +373,7 @@ def components() -> Iterator[type[Component]]:
 
 @pytest.mark.parametrize("cls", list(components()), ids=lambda cls: cls.__name__)
 def test_every_component_states_its_work(cls: type[Component]) -> None:
-    assert cls.works is not Component.works or cls.work is not Component.work
+    assert cls.own_ops is not Component.own_ops or cls.ops is not Component.ops
 
 
 def test_a_component_without_a_statement_fails() -> None:
@@ -381,7 +381,7 @@ def test_a_component_without_a_statement_fails() -> None:
         pass
 
     with pytest.raises(NotImplementedError, match="Silent does not say"):
-        list(Silent().work())
+        list(Silent().ops())
 
 
 def test_depth_and_experts_cost_nothing() -> None:

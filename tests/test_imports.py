@@ -38,7 +38,9 @@ def test_json_loads_no_rich() -> None:
 
 
 def test_figures_need_no_schema_library() -> None:
-    assert "pydantic" not in loaded_after(f"from paramcalc.counting.count import count_figures\nimport paramcalc\n{FIGURES}")
+    assert "pydantic" not in loaded_after(
+        f"from paramcalc.counting.count import count_figures\nimport paramcalc\n{FIGURES}"
+    )
 
 
 def test_a_count_imports_the_recipes_of_one_kin() -> None:

@@ -81,12 +81,12 @@ def test_every_golden_belongs_to_a_family() -> None:
 
 def variations(family: Family) -> Iterator[dict[str, Any]]:
     """The configs of a family's goldens, as they are and with each of its flags turned the other way."""
-    flags = [name for name, default in family.reading.defaults.items() if isinstance(default, bool)]
+    flags = [name for name, default in family.schema.defaults.items() if isinstance(default, bool)]
     for path in (path for path in CASES if path.parent.name == family.name):
         config = read(path)["config"]
         yield config
         for flag in flags:
-            yield config | {flag: not config.get(flag, family.reading.defaults[flag])}
+            yield config | {flag: not config.get(flag, family.schema.defaults[flag])}
 
 
 def never_read(family: Family, fields: set[str]) -> set[str]:
@@ -99,7 +99,7 @@ def never_read(family: Family, fields: set[str]) -> set[str]:
             break
         architecture = (config.get("architectures") or [family.main_class])[0]
         head = other_head or split_class(architecture)[1] or "lm"
-        view = Config(config, family.reading, family=family.name, origin="x", architecture=architecture, head=head)
+        view = Config(config, family.schema, family=family.name, origin="x", architecture=architecture, head=head)
         with contextlib.suppress(ParamcalcError):  # some flags and heads exclude each other
             family.recipe(view)
         left -= set(vars(view)) | view._read
@@ -116,7 +116,7 @@ def test_every_declared_default_is_read(name: str) -> None:
     family = get_family(name)
     known = {"vocab_size", "tie_word_embeddings"} | CONDITIONAL.get(name, set())  # the two are declared for all
 
-    assert never_read(family, set(family.reading.defaults) - known - known_keys().harmless) == set()
+    assert never_read(family, set(family.schema.defaults) - known - known_keys().harmless) == set()
 
 
 def test_harmless_keys_are_sorted() -> None:

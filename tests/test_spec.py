@@ -70,11 +70,11 @@ WIDTH_6 = {"width": 6, "heads": 2, "head_dim": 5}
         (Mlp(width=6, hidden=10, gated=True), 180),
         (Mlp(width=6, hidden=10, gated=True, bias=True), 180 + 26),
         (
-            Mamba(width=6, inner=12, state=3, kernel=4, dt_rank=2),
+            Mamba(width=6, inner=12, state_size=3, kernel=4, dt_rank=2),
             6 * 24 + (12 * 4 + 12) + 12 * (2 + 6) + (2 * 12 + 12) + 12 * 3 + 12 + 12 * 6,
         ),
         (
-            Mamba2(width=6, inner=12, heads=3, head_dim=4, state=5, groups=1, kernel=4),
+            Mamba2(width=6, inner=12, heads=3, head_dim=4, state_size=5, groups=1, kernel=4),
             6 * (12 + 22 + 3) + (22 * 4 + 22) + 3 + 3 + 3 + 12 + 12 * 6,
         ),
     ],
@@ -164,7 +164,7 @@ def test_weights_have_full_paths_and_multiplied_copies() -> None:
 def test_ties_name_both_ends() -> None:
     head = Linear(d_in=2, d_out=9, tied_to="embed", category="head")
 
-    assert list(block(embed=Embedding(rows=9, width=2), head=head).all_ties()) == [Tie("head", "embed", "head")]
+    assert list(block(embed=Embedding(rows=9, width=2), head=head).ties()) == [Tie("head", "embed", "head")]
 
 
 def test_components_are_frozen_values() -> None:
@@ -173,8 +173,8 @@ def test_components_are_frozen_values() -> None:
     assert norm == Norm(width=6, scale=True)
     assert norm != Norm(width=7)
     assert norm != Param(shape=(6,))
-    assert norm.but(bias=True) == Norm(width=6, bias=True)
-    assert repr(norm.but(bias=True)) == "Norm(width=6, bias=True)"
+    assert norm.replace(bias=True) == Norm(width=6, bias=True)
+    assert repr(norm.replace(bias=True)) == "Norm(width=6, bias=True)"
     with pytest.raises(AttributeError, match="Norm is frozen"):
         norm.width = 7  # type: ignore[misc]
 
@@ -202,7 +202,7 @@ def test_tallies_are_the_weights_added_up() -> None:
         )
     )
 
-    assert {(t.category, t.role): (t.total, t.active) for t in tree.tallies()} == {
+    assert {(t.category, t.role): (t.total, t.active) for t in tree.totals()} == {
         ("router", "parameter"): (2 * 20, 2 * 20),
         ("router", "buffer"): (2 * 5, 2 * 5),
         ("experts", "parameter"): (2 * 5 * 24, 2 * 24),
@@ -214,17 +214,17 @@ def test_equal_components_of_a_pool_are_one_object() -> None:
 
     def made(hidden: int, *, bias: bool) -> Block:
         ffn = Mlp(width=4, hidden=hidden, gated=True)
-        return block(norm=Norm(width=4).but(bias=bias), ffn=ffn, moe=Moe(width=4, expert=ffn, experts=5, top_k=1))
+        return block(norm=Norm(width=4).replace(bias=bias), ffn=ffn, moe=Moe(width=4, expert=ffn, experts=5, top_k=1))
 
-    first = pool.within(lambda: made(3, bias=False))
-    assert pool.within(lambda: made(3, bias=False)) is first == made(3, bias=False) is not first
-    others = [pool.within(lambda: made(5, bias=False)), pool.within(lambda: made(3, bias=True))]
+    first = pool.call(lambda: made(3, bias=False))
+    assert pool.call(lambda: made(3, bias=False)) is first == made(3, bias=False) is not first
+    others = [pool.call(lambda: made(5, bias=False)), pool.call(lambda: made(3, bias=True))]
     assert len({id(first), *map(id, others)}) == 3
     assert all(other.parts().keys() == first.parts().keys() and other != first for other in others)
     assert others[1].parts()["ffn"] is first.parts()["ffn"]
-    plain, stated = (pool.within(Norm, **fields) for fields in ({"width": 4}, {"width": 4, "bias": False}))
+    plain, stated = (pool.call(Norm, **fields) for fields in ({"width": 4}, {"width": 4, "bias": False}))
     assert plain is stated  # however they were made: layers of a stack are told apart by it
-    assert pool.within(lambda: block(norm=elsewhere)).parts()["norm"] is elsewhere  # taken, though not the pool's
-    assert pool.within(lambda: stack("decoder", Run(3, first))).runs[0].layer is first
+    assert pool.call(lambda: block(norm=elsewhere)).parts()["norm"] is elsewhere  # taken, though not the pool's
+    assert pool.call(lambda: stack("decoder", Run(3, first))).runs[0].layer is first
     with pytest.raises(TypeError, match="missing fields: width"):
-        pool.within(Norm)
+        pool.call(Norm)

@@ -16,7 +16,7 @@ class InternPool:
         self.objects: dict[tuple[Any, ...], Any] = {}
         self.numbers: dict[int, int] = {}  # of objects in here, by their identity; negative, as no size is
 
-    def kept(self, key: tuple[Any, ...], made: Any) -> Any:
+    def intern(self, key: tuple[Any, ...], made: Any) -> Any:
         """A new object, or the equal one that was made with other fields left to their defaults; found under this key
         from now on."""
         all_fields = ("", type(made), *map(self.key, made.values().values()))
@@ -25,13 +25,13 @@ class InternPool:
             self.numbers[id(made)] = ~len(self.numbers)
         return found
 
-    def changed(self, one: Any, changes: dict[str, Any]) -> Any:
+    def replaced(self, one: Any, changes: dict[str, Any]) -> Any:
         """The object with other values in some fields."""
         key = (self.key(one), *changes, *map(self.key, changes.values()))
         try:
             found = self.objects.get(key)
         except TypeError:
-            return one._changed(changes)
+            return one._replaced(changes)
         if found is None:
             found = self.objects[key] = type(one)(**{**one.values(), **changes})
         return found
@@ -43,7 +43,7 @@ class InternPool:
         parts = tuple(map(self.numbers.get, map(id, value.values())))
         return (*value, *parts) if all(parts) else value
 
-    def within(self, make: Callable[..., T], *args: Any, **options: Any) -> T:
+    def call(self, make: Callable[..., T], *args: Any, **options: Any) -> T:
         """What `make` makes, of objects in here."""
         token = _pool.set(self)
         try:
@@ -71,4 +71,4 @@ class InterningMeta(type):
             found = pool.objects.get(key)
         except TypeError:  # it holds an object from elsewhere, which has no hash: so is it
             return super().__call__(**values)
-        return pool.kept(key, super().__call__(**values)) if found is None else found
+        return pool.intern(key, super().__call__(**values)) if found is None else found

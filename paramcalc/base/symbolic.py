@@ -20,11 +20,11 @@ ORDER = ["L", "V", "E", "k", "d", "h", "g", "d_h", "d_n", "d_r", "d_v", "r_q", "
 class SymbolicInt(int):
     """An integer with a symbol (`d`) or the sum, product or difference that made it. Behaves as the integer."""
 
-    made: tuple[Any, ...]
+    expression: tuple[Any, ...]
 
     def __new__(cls, value: int, made: tuple[Any, ...] = ()) -> SymbolicInt:
         self = int.__new__(cls, value)
-        self.made = made
+        self.expression = made
         return self
 
     def __mul__(self, other: int) -> SymbolicInt:
@@ -66,9 +66,9 @@ Size = int  # the type of a size in a component: an integer that may carry a for
 
 def polynomial(size: int) -> Counter[Monomial]:
     """The size as a sum of products of symbols: `{("d", "h", "d_h"): 2}` is 2 d h d_h; () is the constant."""
-    if not isinstance(size, SymbolicInt) or not size.made:
+    if not isinstance(size, SymbolicInt) or not size.expression:
         return Counter({(): int(size)})
-    operation, *operands = size.made
+    operation, *operands = size.expression
     if operation not in ("*", "+", "-"):
         return Counter({(operation,): 1})
     left, right = (polynomial(operand) for operand in operands)
@@ -91,9 +91,9 @@ def polynomial_product(left: Counter[Monomial], right: Counter[Monomial]) -> Cou
 
 def symbols_in(size: int) -> dict[str, tuple[int, str]]:
     """Every symbol in the size: its value and where it comes from."""
-    if not isinstance(size, SymbolicInt) or not size.made:
+    if not isinstance(size, SymbolicInt) or not size.expression:
         return {}
-    operation, *operands = size.made
+    operation, *operands = size.expression
     if operation not in ("*", "+", "-"):
         return {operation: (int(size), operands[0])}
     return symbols_in(operands[0]) | symbols_in(operands[1])
@@ -105,9 +105,9 @@ def _rank(symbol: str) -> tuple[int, str]:
 
 def rename_symbols(size: int, name: Callable[[str, int, str], str]) -> int:
     """The same size with its symbols renamed by `name(symbol, value, origin)`."""
-    if not isinstance(size, SymbolicInt) or not size.made:
+    if not isinstance(size, SymbolicInt) or not size.expression:
         return size
-    operation, *operands = size.made
+    operation, *operands = size.expression
     if operation in ("*", "+", "-"):
         return SymbolicInt(int(size), (operation, *(rename_symbols(operand, name) for operand in operands)))
     return SymbolicInt(int(size), (name(operation, int(size), operands[0]), operands[0]))
@@ -135,9 +135,9 @@ def _place(monomial: Monomial) -> tuple[int, int, list[tuple[int, str]]]:
 
 def symbols_and_numbers(size: int) -> tuple[str, str]:
     """One dimension as (symbols, numbers): `("h d_h", "32 x 128")`; sums come in brackets."""
-    if not isinstance(size, SymbolicInt) or not size.made:
+    if not isinstance(size, SymbolicInt) or not size.expression:
         return f"{size:,}", f"{size:,}"
-    operation, *operands = size.made
+    operation, *operands = size.expression
     if operation not in ("*", "+", "-"):
         return operation, f"{size:,}"
     (left, left_number), (right, right_number) = (symbols_and_numbers(operand) for operand in operands)

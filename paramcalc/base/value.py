@@ -19,7 +19,7 @@ else:
 
 
 REQUIRED: Any = object()
-CACHE_ATTRIBUTE = "_remembered"  # what an object may hold beside its fields
+CACHE_ATTRIBUTE = "_cached"  # what an object may hold beside its fields
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -71,14 +71,14 @@ class Frozen(metaclass=InterningMeta):
         said = (f"{name}={value!r}" for name, value in self.values().items() if value != self.fields[name])
         return f"{type(self).__name__}({', '.join(said)})"
 
-    def but(self, **changes: Any) -> Self:
+    def replace(self, **changes: Any) -> Self:
         """The same with other values in some fields."""
         if not self.fields.keys() >= changes.keys():
             raise self._wrong(changes)
         pool = _pool.get()
-        return self._changed(changes) if pool is None else pool.changed(self, changes)
+        return self._replaced(changes) if pool is None else pool.replaced(self, changes)
 
-    def _changed(self, changes: Mapping[str, Any]) -> Self:
+    def _replaced(self, changes: Mapping[str, Any]) -> Self:
         other = object.__new__(type(self))
         other.__dict__.update({**self.__dict__, **changes})
         other.__dict__.pop(CACHE_ATTRIBUTE, None)
@@ -88,7 +88,7 @@ class Frozen(metaclass=InterningMeta):
         """The fields and their values."""
         return {name: self.__dict__[name] for name in self.fields}
 
-    def remembered(self, name: str, derive: Callable[[], Iterable[T]]) -> tuple[T, ...]:
+    def cached(self, name: str, derive: Callable[[], Iterable[T]]) -> tuple[T, ...]:
         """What is derived from the fields alone, derived once: nothing here ever changes."""
         memory = self.__dict__.setdefault(CACHE_ATTRIBUTE, {})
         if name not in memory:

@@ -36,7 +36,7 @@ HELP_TEXT = "Exact parameter counts of transformer and hybrid models, by arithme
 class Commands(CommandGroup):
     """The commands themselves. A model in their place is meant to be counted."""
 
-    def meant(self, word: str) -> str:
+    def suggestion(self, word: str) -> str:
         from paramcalc.sources import files
 
         if files.source_exists(word):

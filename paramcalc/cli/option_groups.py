@@ -36,7 +36,7 @@ class OptionGroup(NamedTuple):
     """Options by the names of their parameters, and what is made of their values."""
 
     options: Mapping[str, Any]  # name: annotation, or (annotation, default) where that is not None
-    made: Callable[..., Any]
+    build: Callable[..., Any]
 
 
 def takes(**groups: OptionGroup) -> Callable[[Command], Command]:
@@ -47,7 +47,7 @@ def takes(**groups: OptionGroup) -> Callable[[Command], Command]:
 
         def run(**values: Any) -> None:
             wanted = {
-                name: group.made(**{option: values.pop(option) for option in group.options})
+                name: group.build(**{option: values.pop(option) for option in group.options})
                 for name, group in groups.items()
             }
             command(**wanted, **values)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class PresetCommands(CommandGroup):
     """`list` and `show`. A preset in their place is meant to be shown."""
 
-    def meant(self, word: str) -> str:
+    def suggestion(self, word: str) -> str:
         if word.lower() in shipped.preset_names():
             return f"to show it: paramcalc presets show {word.lower()}"
         close = nearest(word.lower(), shipped.preset_names(), fallback="")

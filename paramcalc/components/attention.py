@@ -180,7 +180,7 @@ class Attention(Component):
         """What it hands on is as wide as the model, which its input need not be."""
         return {"d_model": self.out_width or self.width} | uniform_head_sizes(self.heads, self.kv_heads, self.head_dim)
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """Keys and values of each token; nothing where an earlier layer's are used."""
         for kept in self._keeps():
             yield kept._replace(note=self.cache_note, doubt=self.cache_doubt)
@@ -199,7 +199,7 @@ class Attention(Component):
         if self.prefix:
             yield from kv_entries(keys, values, span="always", size=self.prefix, shares=self.kv_heads)
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """Scores of d_h and mixing of d_v channels for every query head, whoever's keys and values they are."""
         per: Per = "cross" if self.source == "cross" else "pair"
         values = self.value_channels

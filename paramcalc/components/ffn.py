@@ -45,7 +45,7 @@ class Mlp(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width, "d_ff": self.hidden}
 
-    works = Component.by_its_parts
+    own_ops = Component.no_own_ops
 
     def steps(self) -> Iterator[Step]:
         """Into the hidden channels, the activation (and the gate's product), and back."""
@@ -80,7 +80,7 @@ class Experts(Component):
             shape = step.shape
             yield step._replace(shape=(*shape[:-1], self.top_k, shape[-1]) if len(shape) > 1 else shape)
 
-    works = Component.by_its_parts
+    own_ops = Component.no_own_ops
 
 
 class Router(Component):
@@ -104,7 +104,7 @@ class Router(Component):
         correction = Param(shape=(self.experts,), buffer=not self.correction_counted, dtype="float32")
         return gate | ({"correction": correction} if self.correction else {})
 
-    works = Component.by_its_parts
+    own_ops = Component.no_own_ops
 
 
 class Moe(Component):
@@ -150,7 +150,7 @@ class Moe(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width, "experts": self.experts, "experts_per_token": self.top_k}
 
-    works = Component.by_its_parts
+    own_ops = Component.no_own_ops
 
     def steps(self) -> Iterator[Step]:
         """Scores, the choice, the experts that are chosen and their weighted sum, and what every token uses."""

@@ -76,11 +76,11 @@ class GatedDeltaNet(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """The delta rule of each value head, which shares its key head with others."""
         yield from delta_rule(self.value_heads, self.key_dim, self.value_dim)
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """A matrix for each value head, and the inputs of the convolution."""
         yield fixed_state(self.value_heads * self.key_dim * self.value_dim, shares=self.value_heads, dtype=FLOAT32)
         yield conv_state(2 * self.key_heads * self.key_dim, self.kernel, shares=self.key_heads)
@@ -136,11 +136,11 @@ class KimiDeltaAttention(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """The delta rule of each head."""
         yield from delta_rule(self.heads, self.head_dim, self.head_dim)
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """A matrix for each head, and the inputs of the convolutions."""
         inner = self.heads * self.head_dim
         yield fixed_state(inner * self.head_dim, shares=self.heads, dtype=FLOAT32)
@@ -185,13 +185,13 @@ class LightningAttention(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """Scores and mixing within a block, and for each token a product to write the state and one to read it."""
         h, d_h = self.heads, self.head_dim
         yield FlopTerm("scores", 4 * h * d_h, "recurrence", "block pair", size=self.block_size or UNSAVED_BLOCK)
         yield FlopTerm("state", 4 * h * d_h * d_h, "recurrence")
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """A matrix for each head."""
         yield fixed_state(self.heads * self.head_dim * self.head_dim, shares=self.heads)
 
@@ -235,7 +235,7 @@ class Mlstm(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """Scores and mixing within a full chunk; the state is written and read, its normaliser read, for each token.
 
         The tokens that do not fill a chunk go one by one.
@@ -245,7 +245,7 @@ class Mlstm(Component):
         yield FlopTerm("chunks", 2 * c * c * (keys + values) + c * token, "recurrence", "whole chunk", size=c)
         yield FlopTerm("rest", token, "recurrence", "rest", size=c)
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """A matrix, a normaliser and a maximum for each head."""
         keys = self.qk_width // self.heads
         each = keys * (self.value_width // self.heads) + keys + 1

@@ -83,7 +83,7 @@ class LatentAttention(Component):
         """Queries' channels for each head; there are no key/value heads to speak of."""
         return {"d_model": self.width, "heads": self.heads, "head_dim": self.query_channels}
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """Scores and mixing of h heads made from the latent: the form without absorbed projections.
 
         An indexer leaves each token as many to attend to as it keeps, like a window.
@@ -97,13 +97,13 @@ class LatentAttention(Component):
         h, keys = self.heads, self.query_channels
         yield from attention_steps(self.parts(), heads=h, kv_heads=h, keys=keys, values=self.value_dim)
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """The latent and the rotary key of each token, or the keys and values that all heads make of them."""
         span, size = lookback_label(self.window)
-        yield CacheEntry("latent", self.kv_rank + self.rope_dim, span, size, form="latent")
+        yield CacheEntry("latent", self.kv_rank + self.rope_dim, span, size, mla_form="latent")
         keys, values = self.heads * (self.nope_dim + self.rope_dim), self.heads * self.value_dim
         for kept in kv_entries(keys, values, span=span, size=size, shares=self.heads):
-            yield kept._replace(form="expanded")
+            yield kept._replace(mla_form="expanded")
 
     def label(self) -> str:
         return "attention" if self.window is None else "sliding attention"

@@ -25,7 +25,7 @@ class Mamba(Component):
     category: Category | None = "recurrent"
     width: Size
     inner: Size
-    state: Size
+    state_size: Size
     kernel: Size
     dt_rank: Size
     conv_bias: bool = True
@@ -33,17 +33,19 @@ class Mamba(Component):
     inner_norms: bool = False  # on dt, B and C (Jamba)
 
     def parts(self) -> Mapping[str, Component]:
-        norms = {"dt_norm": self.dt_rank, "b_norm": self.state, "c_norm": self.state} if self.inner_norms else {}
+        norms = (
+            {"dt_norm": self.dt_rank, "b_norm": self.state_size, "c_norm": self.state_size} if self.inner_norms else {}
+        )
         column, row = ShardSpec("column", self.inner), ShardSpec("row", self.inner)
         return {
             "in_proj": Linear(d_in=self.width, d_out=2 * self.inner, bias=self.bias, split=column),
             "conv1d": Conv1d(
                 channels=self.inner, kernel=self.kernel, bias=self.conv_bias, spare=self.kernel - 1, split=column
             ),
-            "x_proj": Linear(d_in=self.inner, d_out=self.dt_rank + 2 * self.state, split=row),
+            "x_proj": Linear(d_in=self.inner, d_out=self.dt_rank + 2 * self.state_size, split=row),
             **{name: Norm(width=width) for name, width in norms.items()},
             "dt_proj": Linear(d_in=self.dt_rank, d_out=self.inner, bias=True, split=column),
-            "A_log": Param(shape=(self.inner, self.state), split=column),
+            "A_log": Param(shape=(self.inner, self.state_size), split=column),
             "D": Param(shape=(self.inner,), split=column),
             "out_proj": Linear(d_in=self.inner, d_out=self.width, bias=self.bias, split=row),
         }
@@ -51,13 +53,13 @@ class Mamba(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """C times the state for each channel; that the state forgets and takes in is elementwise."""
-        yield FlopTerm("scan", 2 * self.inner * self.state, "recurrence")
+        yield FlopTerm("scan", 2 * self.inner * self.state_size, "recurrence")
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """The state of each inner channel, and the inputs of the convolution."""
-        yield fixed_state(self.inner * self.state, shares=self.inner, dtype=FLOAT32)
+        yield fixed_state(self.inner * self.state_size, shares=self.inner, dtype=FLOAT32)
         yield conv_state(self.inner, self.kernel, shares=self.inner)
 
     def label(self) -> str:
@@ -77,7 +79,7 @@ class Mamba2(Component):
     inner: Size
     heads: Size
     head_dim: Size
-    state: Size
+    state_size: Size
     groups: Size
     kernel: Size
     conv_bias: bool = True
@@ -87,7 +89,7 @@ class Mamba2(Component):
     chunk: Size = 256  # tokens taken at a time; the last chunk is filled up
 
     def parts(self) -> Mapping[str, Component]:
-        shared = 2 * self.groups * self.state
+        shared = 2 * self.groups * self.state_size
         channels, column = self.inner + shared, by_heads("column", self.heads)
         fused = by_heads("column", self.heads, fused=shared, groups=self.groups)
         norm = {"norm": Norm(width=self.inner, split=column)} if self.gated_norm else {}
@@ -109,22 +111,22 @@ class Mamba2(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """C B^T and its product with x within a chunk, the state written and read, and states handed between chunks.
 
         Section 6 of the paper, as mamba2's torch_chunk_scan does it: the reference gives every chunk the decayed states
         of all, so that n chunks are (n + 1)^2 products. One token at a time only the state is read by a product.
         """
-        c, h, p, n = self.chunk, self.heads, self.head_dim, self.state
+        c, h, p, n = self.chunk, self.heads, self.head_dim, self.state_size
         yield FlopTerm("within_chunks", 2 * c * c * h * (n + p) + 4 * c * h * p * n, "recurrence", "chunk", size=c)
         yield FlopTerm("between_chunks", 2 * h * p * n, "recurrence", "chunk pair", size=c)
         yield FlopTerm("step", 2 * h * p * n, "recurrence", "step")
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """The state of each head, and the inputs of the convolution."""
-        yield fixed_state(self.heads * self.head_dim * self.state, shares=self.heads, dtype=FLOAT32)
+        yield fixed_state(self.heads * self.head_dim * self.state_size, shares=self.heads, dtype=FLOAT32)
         yield conv_state(self.inner, self.kernel, shares=self.heads)
-        yield conv_state(2 * self.groups * self.state, self.kernel, shares=self.groups)
+        yield conv_state(2 * self.groups * self.state_size, self.kernel, shares=self.groups)
 
     def label(self) -> str:
         return "mamba2"
@@ -166,9 +168,9 @@ class RgLru(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    works = Component.by_its_parts  # the recurrence is elementwise
+    own_ops = Component.no_own_ops  # the recurrence is elementwise
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """The state of each channel, and the inputs of the convolution but for the newest (the reference's way too)."""
         yield fixed_state(self.inner, shares=self.inner, dtype=FLOAT32)
         yield fixed_state(self.inner, shares=self.inner)._replace(size=self.kernel - 1)
@@ -195,16 +197,16 @@ class CausalConv(Conv1d):
             return {}
         return {"static": Param(shape=(self.kernel, self.channels)), "weights": self.taps}
 
-    def tensors(self) -> Iterator[Weight]:
-        return super().tensors() if self.taps is None else iter(())
+    def own_weights(self) -> Iterator[Weight]:
+        return super().own_weights() if self.taps is None else iter(())
 
-    def works(self) -> Iterator[FlopTerm]:
-        return super().works() if self.taps is None else iter(())
+    def own_ops(self) -> Iterator[FlopTerm]:
+        return super().own_ops() if self.taps is None else iter(())
 
     def steps(self) -> Iterator[Step]:
         return super().steps() if self.taps is None else Component.steps(self)
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """The last inputs; with gaps between the taps, all that are inside its reach but for the newest."""
         if self.dilation == 1:
             yield conv_state(self.channels, self.kernel)._replace(dtype=self.dtype)
@@ -235,9 +237,9 @@ class ShortConv(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    works = Component.by_its_parts
+    own_ops = Component.no_own_ops
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """The inputs of the convolution."""
         yield conv_state(self.width, self.kernel, shares=self.width)
 

@@ -32,7 +32,7 @@ class HyperConnection(Component):
             "scale": Param(shape=(self.scales,)),
         }
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """The streams by the n x n weights made for the token, where there are any; the rest is elementwise."""
         if self.mixtures > 2 * self.streams:
             yield FlopTerm("streams", 2 * self.streams * self.streams * self.width)
@@ -60,4 +60,4 @@ class GatedResidual(Component):
         }
         return mix | ({"inject": Linear(d_in=wide, d_out=self.streams)} if self.injects else {})
 
-    works = Component.by_its_parts
+    own_ops = Component.no_own_ops

@@ -42,9 +42,9 @@ class RwkvTimeMix(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width}
 
-    works = Component.by_its_parts  # the average is elementwise
+    own_ops = Component.no_own_ops  # the average is elementwise
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """Numerator, denominator and maximum of the average for each channel, and the last token's input."""
         yield fixed_state(3 * self.inner, dtype=FLOAT32)
         yield fixed_state(self.width)
@@ -77,9 +77,9 @@ class RwkvChannelMix(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width, "d_ff": self.hidden}
 
-    works = Component.by_its_parts
+    own_ops = Component.no_own_ops
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """The last token's input."""
         yield fixed_state(self.width)
 

@@ -35,9 +35,9 @@ class Compressor(Component):
             "kv_norm": Norm(width=self.head_dim),
         }
 
-    works = Component.by_its_parts
+    own_ops = Component.no_own_ops
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """A merged key for each `rate` tokens, the keys and gates that wait, and those of the overlap."""
         yield CacheEntry("key", self.head_dim, "stride", self.rate)
         yield CacheEntry("state", 2 * self.overlap * self.head_dim, "buffer", self.rate - 1)
@@ -78,7 +78,7 @@ class Indexer(Component):
         }
         return without_none(parts)
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """Scores of every past key by each head, and their sum with a weight for each head."""
         if isinstance(self.compressor, Compressor):  # whose scores are weighed one by one
             stride: dict[str, Any] = {"limit": "stride", "size": self.compressor.rate}
@@ -90,7 +90,7 @@ class Indexer(Component):
         if self.weighted:
             yield FlopTerm("weighing", 2 * self.heads, "attention", "pair", **pooled)
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """One key for each token; a compressor keeps its own."""
         if self.compressor is None:
             width = self.head_dim + self.kept_beside if self.kept_beside else self.head_dim
@@ -140,7 +140,7 @@ class CompressedAttention(Component):
         """One key, which is its own value, for all heads."""
         return {"d_model": self.width, "heads": self.heads, "kv_heads": 1, "head_dim": self.head_dim}
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """Scores and mixing over the window, and over the compressed past where there is a compressor."""
         flops = 2 * self.heads * self.head_dim
         for name in ("scores", "mixing"):
@@ -148,9 +148,11 @@ class CompressedAttention(Component):
             if isinstance(self.compressor, Compressor):
                 rate = self.compressor.rate
                 most = getattr(self.indexer, "keep", None)
-                yield FlopTerm(f"compressed_{name}", flops, "attention", "pair", limit="stride", size=rate, most=most)
+                yield FlopTerm(
+                    f"compressed_{name}", flops, "attention", "pair", limit="stride", size=rate, max_keys=most
+                )
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """The key, which is the value too, of each token inside the window: kept twice where nothing is compressed.
 
         (transformers, whose cache of windows has keys and values; engines keep it once.)

@@ -47,7 +47,7 @@ class HashedAttention(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width} | uniform_head_sizes(self.heads, self.heads, self.head_dim)
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """Scores and mixing as if every token saw every other: buckets are for sequences longer than one chunk."""
         for work in attention_products(self.heads, keys=self.head_dim, values=self.head_dim):
             yield work._replace(inexact="hashed attention is counted as if there were one bucket")
@@ -56,7 +56,7 @@ class HashedAttention(Component):
         h, d_h = self.heads, self.head_dim
         yield from attention_steps(self.parts(), heads=h, kv_heads=h, keys=d_h, values=d_h)
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """The hidden state of each token, from which keys and values are made again, and its buckets."""
         yield CacheEntry("key", self.width)
         yield CacheEntry("index", self.heads * self.hashes, dtype="int64")
@@ -88,7 +88,7 @@ class GroupedAttention(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width} | uniform_head_sizes(self.heads, self.heads, self.width // self.heads)
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """Scores and mixing of heads that cut the width into equal parts."""
         share = self.width // self.heads
         yield from attention_products(self.heads, keys=share, values=share)
@@ -97,7 +97,7 @@ class GroupedAttention(Component):
         h, share = self.heads, self.width // self.heads
         yield from attention_steps(self.parts(), heads=h, kv_heads=h, keys=share, values=share)
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """Nothing: only encoders have it."""
         return iter(())
 
@@ -136,11 +136,11 @@ class ExpertAttention(Component):
         """The heads of the experts that a token uses."""
         return {"d_model": self.width} | uniform_head_sizes(self.top_k * self.kv_heads, self.kv_heads, self.head_dim)
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """Scores and mixing of the g heads of each expert that a token uses."""
         yield from attention_products(self.top_k * self.kv_heads, keys=self.head_dim, values=self.head_dim)
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """Keys and values of each token, which all experts share."""
         kv = self.kv_heads * self.head_dim
         yield from kv_entries(kv, kv, shares=self.kv_heads)
@@ -186,7 +186,7 @@ class ConvolvedAttention(Component):
     def dimensions(self) -> Mapping[str, int]:
         return {"d_model": self.width} | uniform_head_sizes(self.heads, self.kv_heads, self.head_dim)
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """Scores and mixing of h heads."""
         yield from attention_products(self.heads, keys=self.head_dim, values=self.head_dim, **window_limit(self.window))
 
@@ -194,7 +194,7 @@ class ConvolvedAttention(Component):
         h, g, d_h = self.heads, self.kv_heads, self.head_dim
         yield from attention_steps(self.parts(), heads=h, kv_heads=g, keys=d_h, values=d_h)
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """Keys and values of each token, the inputs of both convolutions and the last token's late values."""
         kv, (span, size) = self.kv_heads * self.head_dim, lookback_label(self.window)
         yield from kv_entries(kv, kv, span=span, size=size, shares=self.kv_heads)

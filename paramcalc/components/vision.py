@@ -25,11 +25,11 @@ class PatchEmbedding(Component):
     bias: bool = True
     tied_to: str | None = None
 
-    def tensors(self) -> Iterator[Weight]:
+    def own_weights(self) -> Iterator[Weight]:
         if self.tied_to is None:
             yield from self.shapes()
 
-    def ties(self) -> Iterator[Tie]:
+    def own_ties(self) -> Iterator[Tie]:
         if self.tied_to is not None:
             yield Tie("", self.tied_to)
 
@@ -40,7 +40,7 @@ class PatchEmbedding(Component):
         if self.bias:
             yield Weight("bias", (self.width,), kind="bias")
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """A matrix for each patch."""
         yield FlopTerm("", 2 * sum(w.elements for w in self.shapes() if w.name == "weight"), "convolution", "tower")
 
@@ -57,13 +57,13 @@ class Conv2d(Component):
     frames: Size | None = None
     bias: bool = True
 
-    def tensors(self) -> Iterator[Weight]:
+    def own_weights(self) -> Iterator[Weight]:
         frames = () if self.frames is None else (self.frames,)
         yield Weight("weight", (self.channels, self.per_group, *frames, self.kernel, self.kernel))
         if self.bias:
             yield Weight("bias", (self.channels,))
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """Of towers alone, for each position."""
         depth = self.frames or 1
         yield FlopTerm(

@@ -24,22 +24,22 @@ class SharedReference(Component):
     part: Component
     owner: str
 
-    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
+    def ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         for weight in self.part.weights("", effective_category(outer, self.category)):
             path = weight.name.removesuffix(".weight")
             if path.endswith(".bias") or (weight.category == "experts" and path.endswith(".up_proj")):
                 continue  # goes with its matrix; experts have one matrix for gate and up
             yield Tie(f"{prefix}{path}", f"{self.owner}.{path}", weight.category)
 
-    def running(self) -> Component:
+    def executed(self) -> Component:
         return self.part
 
-    def all_kept(self) -> Iterator[CacheEntry]:
-        return self.part.all_kept()
+    def state(self) -> Iterator[CacheEntry]:
+        return self.part.state()
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """What the part does, though its weights are another's."""
-        return self.part.work("", self.category)
+        return self.part.ops("", self.category)
 
     def steps(self) -> Iterator[Step]:
         return self.part.steps()
@@ -63,12 +63,12 @@ class Adapters(Component):
         down, up = Linear(d_in=self.d_in, d_out=self.rank), Linear(d_in=self.rank, d_out=self.d_out)
         return {str(i): block(down=down, up=up) for i in range(self.count)}
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """One of the corrections for each pass."""
         yield FlopTerm("", 2 * self.rank * (self.d_in + self.d_out))
 
-    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:
-        for w in self.works():
+    def ops(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:
+        for w in self.own_ops():
             yield w._replace(
                 name=prefix.removesuffix("."), category=effective_category(outer, self.category) or "other"
             )

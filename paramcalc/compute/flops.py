@@ -81,7 +81,7 @@ def flops_figures(model: Model, asked: Workload) -> Figures:
 
 def term_figures(tree: Component, asked: Workload) -> Iterator[Figures]:
     """Every matrix term that is done at all, with what it takes for the whole batch in all its layers."""
-    works = list(tree.work())
+    works = list(tree.ops())
     for work, total in zip(works, term_flops(works, asked), strict=True):
         if total:
             yield {
@@ -100,8 +100,8 @@ def term_flops(works: Iterable[FlopTerm], asked: Workload) -> Iterator[int]:
 
 def unmasked_attention_flops(tree: Component, asked: Workload) -> int:
     """What attention takes where every token sees all of the context: no mask, no window."""
-    works = [work for work in tree.work() if work.term == "attention"]
-    return sum(term_flops(works, asked.but(causal=False, counting="reference")))
+    works = [work for work in tree.ops() if work.term == "attention"]
+    return sum(term_flops(works, asked.replace(causal=False, counting="reference")))
 
 
 def flops_by_kind(found: Iterable[Figures]) -> dict[str, int]:
@@ -115,7 +115,7 @@ def flops_by_kind(found: Iterable[Figures]) -> dict[str, int]:
 def workload_for(tree: Component, asked: Workload) -> Workload:
     """The setting for this model: without a decoder, the encoder reads the tokens themselves, and has no past."""
     text = language_model(tree)
-    asked = asked.but(source=asked.source or next(fixed_source_tokens(text), asked.context))
+    asked = asked.replace(source=asked.source or next(fixed_source_tokens(text), asked.context))
     roles = {"decoder" if stack.causal else stack.role for stack in stacks(text)}
     if "decoder" in roles or "encoder" not in roles:
         return asked
@@ -123,7 +123,7 @@ def workload_for(tree: Component, asked: Workload) -> Workload:
         raise ParamcalcError(
             "an encoder keeps no past: it reads all of the context at once", "leave out the context, or the tokens"
         )
-    return asked.but(alone=True)
+    return asked.replace(alone=True)
 
 
 def flops_status(model: Model) -> str:
@@ -134,20 +134,20 @@ def flops_status(model: Model) -> str:
 
 def inexact_reasons(tree: Component) -> list[str]:
     """Why some of its work is not quite what the reference multiplies, each reason once."""
-    return list(dict.fromkeys(work.inexact for work in tree.work() if work.inexact))
+    return list(dict.fromkeys(work.inexact for work in tree.ops() if work.inexact))
 
 
 def flops_notes(tree: Component, asked: Workload) -> Iterator[str]:
     """What a reader of the figures must know."""
     text = language_model(tree)
-    works = list(text.work())
+    works = list(text.ops())
     if text is not tree or any(work.per == "tower" or work.category in TOWERS for work in works):
         yield "towers and projectors are left out: they run for images and sounds, not for tokens"
     yield from inexact_reasons(text)
     limits = {
         int(w.size) for w in works if w.limit in ("window", "chunk") and w.size < asked.context and w.per in PAIR_UNITS
     }
-    limits |= {int(w.most) for w in works if w.most is not None and w.most < asked.context // int(w.size)}
+    limits |= {int(w.max_keys) for w in works if w.max_keys is not None and w.max_keys < asked.context // int(w.size)}
     if limits and asked.limited:
         sizes = ", ".join(f"{size:,}" for size in sorted(limits))
         yield f"windows limit attention to {sizes} tokens; eager attention multiplies all pairs (counting: reference)"

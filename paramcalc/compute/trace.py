@@ -39,13 +39,13 @@ class TracePosition(NamedTuple):
     """Where a walk through the tree is: in a stack of this role, which keeps what it has seen or not."""
 
     model: Model
-    asked: Workload
+    workload: Workload
     role: str = "decoder"
     causal: bool = False
 
     def sizes(self) -> Mapping[str, int]:
         """What the words for axes stand for here: an encoder's tokens are those it reads."""
-        a = self.asked
+        a = self.workload
         read = a.tokens if a.alone else a.source
         inside = self.role == "encoder"
         return {
@@ -60,12 +60,12 @@ class TracePosition(NamedTuple):
         sizes = self.sizes()
         return [sizes[axis] if isinstance(axis, str) else int(axis) for axis in shape]
 
-    def work(self, component: Component) -> dict[str, int]:
+    def ops(self, component: Component) -> dict[str, int]:
         """FLOPs of each matrix and product below a component, for the whole batch."""
         roles = STACK_ROLES.get(self.role, {})
         found: dict[str, int] = {}
-        for work in component.work():
-            times = self.asked.times(work._replace(per=roles.get(work.per, work.per)))
+        for work in component.ops():
+            times = self.workload.times(work._replace(per=roles.get(work.per, work.per)))
             found[work.name] = found.get(work.name, 0) + int(work.flops) * int(work.copies) * times
         return found
 
@@ -135,7 +135,7 @@ def trace_layers(name: str, stack: Stack, place: TracePosition) -> Iterator[Figu
     caches: dict[int, int] = defaultdict(int)
     for run in stack.runs:
         passes[id(run.layer)] += int(run.repeat) * run.passes
-        caches[id(run.layer)] += int(run.repeat) * (run.passes if run.kept is None else run.kept)
+        caches[id(run.layer)] += int(run.repeat) * (run.passes if run.cached_passes is None else run.cached_passes)
     for names, layer, copies in stack.kinds():
         marked = list(with_residuals(layer))
         yield {
@@ -185,10 +185,10 @@ def step_rows(
     layer: Component, place: TracePosition, marked: Iterable[tuple[Part, str]] | None = None
 ) -> Iterator[Figures]:
     """The steps of a layer, with what each takes; the parameters of all rows are those of the layer."""
-    work, weights = place.work(layer), parameters(layer)
+    work, weights = place.ops(layer), parameters(layer)
     kept = kept_bytes(layer, place, work)
-    owners = {tie.name: tie.owner for tie in layer.all_ties()}
-    own = {w.name for w in layer.work()}
+    owners = {tie.name: tie.owner for tie in layer.ties()}
+    own = {w.name for w in layer.ops()}
     for part, mark in marked or ((part, "") for part in layer.children()):
         for step in named_steps(part):
             flops = work.get(step.name, 0)
@@ -235,32 +235,32 @@ def kept_bytes(layer: Component, place: TracePosition, work: Mapping[str, int]) 
     """Bytes of caches and states for the whole batch, by the step that makes them; `work` tells which are done."""
     if not place.causal:
         return {}
-    assumed = assume(context=place.asked.context, batch=place.asked.batch, source=place.asked.source)
+    assumed = assume(context=place.workload.context, batch=place.workload.batch, source=place.workload.source)
     entries = EntryBytes(place.model, assumed)
     found: dict[str, int] = {}
     for prefix, component in descendants(layer):
         steps = [step.name for step in component.steps()]
-        recurs = [own.name for own in component.works() if own.term == "recurrence" and work.get(prefix + own.name)]
-        for one in component.keeps():
-            if steps and one.form in ("any", assumed.mla):
+        recurs = [own.name for own in component.own_ops() if own.term == "recurrence" and work.get(prefix + own.name)]
+        for one in component.own_state():
+            if steps and one.mla_form in ("any", assumed.mla):
                 name = f"{prefix}{producing_step(one, steps, recurs)}".removesuffix(".")
-                number = int(one.entries(assumed.context, source=place.asked.source))
+                number = int(one.entries(assumed.context, source=place.workload.source))
                 found[name] = found.get(name, 0) + assumed.batch * entries.bytes(one) * number
     return found
 
 
 def producing_step(one: CacheEntry, steps: list[str], recurs: list[str]) -> str:
     """The step of a component that makes what it keeps: a recurrence its states; its last one where there is none."""
-    if one.what == "state" and recurs:
+    if one.kind == "state" and recurs:
         return recurs[-1]
-    made = MADE_BY.get(one.what, "")
+    made = MADE_BY.get(one.kind, "")
     return made if made in steps else steps[-1]
 
 
 def descendants(component: Component, prefix: str = "") -> Iterator[tuple[str, Component]]:
     """A component and all in it, with the paths that precede their steps."""
-    yield prefix, component.running()
-    for part in component.running().children():
+    yield prefix, component.executed()
+    for part in component.executed().children():
         yield from descendants(part.component, f"{prefix}{part.name}.")
 
 

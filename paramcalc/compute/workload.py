@@ -48,7 +48,7 @@ class Workload(Frozen):
         read = n if self.alone else source
         match work.per:
             case "token":
-                return n + (0 if self.past else work.spare)
+                return n + (0 if self.past else work.padding)
             case "pair":
                 return self.pairs(work)
             case "cross":
@@ -94,7 +94,7 @@ class Workload(Frozen):
         size = int(work.size)
         if work.limit in ("stride", "seen stride"):
             groups = self.context // size
-            most = work.most if work.most is not None and self.limited else groups
+            most = work.max_keys if work.max_keys is not None and self.limited else groups
             seen = within_stride(self.context, size, most=most) - within_stride(self.past, size, most=most)
             return seen if self.causal or work.limit == "seen stride" else self.tokens * min(groups, most)
         size = size if self.limited else self.context

@@ -37,7 +37,7 @@ def unread_keys(view: Config) -> list[str]:
     return [
         f"{one.path}{key}"
         for one in all_views(view)
-        for key, value in one.foreign()
+        for key, value in one.unknown_keys()
         if key not in harmless and not (key in when_off and not value)
     ]
 

@@ -42,7 +42,7 @@ class StatedConfig(NamedTuple):
     reading: ConfigSchema = ConfigSchema({})
     sections: Mapping[str, StatedConfig] = {}
 
-    def name(self, key: str) -> str:
+    def canonical_name(self, key: str) -> str:
         """The canonical name of a key: the one that recipes read it under, or its own."""
         names = {**COMMON_ALIASES, **self.reading.names}
         own = names.get(key, key)
@@ -55,7 +55,7 @@ class StatedConfig(NamedTuple):
         own = names.get(name, name)
         return list(dict.fromkeys([own, name, *(alias for alias, target in names.items() if target == own)]))
 
-    def meaning(self, name: str) -> Any:
+    def effective_value(self, name: str) -> Any:
         """The value of a field: the class's default where the file says nothing, or says null of what has no null."""
         said = [self.fields[key] for key in self.keys(name) if key in self.fields]
         value = next((value for value in said if value is not None), None)

@@ -60,7 +60,7 @@ class Config:
         """The view of the whole file: labels and ties are stated there."""
         return self._root or self
 
-    def of(self, fields: Fields, changed: Iterable[str], *, root: Config | None = None) -> Config:
+    def with_fields(self, fields: Fields, changed: Iterable[str], *, root: Config | None = None) -> Config:
         """The same view of other fields; only these keys may have changed, the others are not checked again.
 
         It tells nothing of what the file leaves unread, and its doubts and notes are only of what it checks itself.
@@ -106,7 +106,7 @@ class Config:
             raise AttributeError(f"recipe {self.family} reads {name!r}, which has no declared default")
         default = self._reading.defaults[name]
         value = self.raw(name)
-        meant = self._absent(name, default) if value is None else self._checked(name, value, default)
+        meant = self._default_for_absent(name, default) if value is None else self._checked(name, value, default)
         key = self.key(name)
         found = meant if meant is None or isinstance(meant, bool) else _symbolic(name, key, meant)
         if type(value) is int:
@@ -114,9 +114,9 @@ class Config:
             self._stated[name] = key, tuple(other for other in self._keys(name) if other != key)
         return found
 
-    def _absent(self, name: str, default: Any) -> Any:
+    def _default_for_absent(self, name: str, default: Any) -> Any:
         """What null or nothing means: the class's default, unless null is a value of this field."""
-        if not self.says(name):
+        if not self.has(name):
             return default
         if name in self._reading.nullable:
             return None
@@ -146,7 +146,7 @@ class Config:
         """Whether the family has such a field at all, stated or not."""
         return name in self._reading.fixed or name in self._reading.defaults
 
-    def says(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
         """Whether the file mentions the field at all, be it with null."""
         return self.key(name) in self.fields
 
@@ -160,7 +160,7 @@ class Config:
         if not stated:
             return None
         if not stated.keys().isdisjoint(self._reading.ignored):
-            stated = self._taken(name, stated)
+            stated = self._without_ignored(name, stated)
         (first, value), *others = stated.items()
         for other, rival in others:
             if rival != value or type(rival) is not type(value):
@@ -169,7 +169,7 @@ class Config:
                 )
         return value
 
-    def _taken(self, name: str, stated: dict[str, Any]) -> dict[str, Any]:
+    def _without_ignored(self, name: str, stated: dict[str, Any]) -> dict[str, Any]:
         """What is stated of a field, without the spellings that its class ignores where it has one that it reads."""
         ignored = {key: stated[key] for key in stated if key in self._reading.ignored}
         own = {key: value for key, value in stated.items() if key not in ignored}
@@ -189,9 +189,9 @@ class Config:
         value = self.raw(name)
         if value is not None and not isinstance(value, Mapping):
             raise self.error(name, f"must be a mapping, not {short_repr(value)}")
-        how, like = self.declared(name) if reading is None else reading, self._like.get(name)
+        how, like = self.section_schema(name) if reading is None else reading, self._like.get(name)
         if like is not None and like._reading is how:
-            view = like.of(value or {}, differing_keys(like.fields, value or {}), root=self.root)
+            view = like.with_fields(value or {}, differing_keys(like.fields, value or {}), root=self.root)
         else:
             view = Config(
                 value or {}, how, family="", origin=self.origin, architecture=self.architecture, root=self.root
@@ -207,34 +207,34 @@ class Config:
             name: default if stated[name] is None else stated[name] for name, default in self._reading.defaults.items()
         }
 
-    def size_given(self, name: str) -> Any:
+    def last_value(self, name: str) -> Any:
         """What the recipe was given for a field; None where it did not ask for it."""
         return self.__dict__.get(name)
 
-    def by_layer(self) -> tuple[str, ...]:
+    def per_layer_fields(self) -> tuple[str, ...]:
         """The fields that the recipe took for lists with an entry for each layer, in the order in which it did."""
         return tuple(self._by_layer)
 
-    def declared(self, name: str) -> ConfigSchema:
+    def section_schema(self, name: str) -> ConfigSchema:
         """How a nested mapping is read."""
         return self._reading.sections[name]
 
-    def as_stated(self) -> StatedConfig:
+    def stated_config(self) -> StatedConfig:
         """What the file says here and in the sections that were asked for, and how it is read."""
         return StatedConfig(
-            self.fields, self._reading, {name: view.as_stated() for name, view in self._sections.items()}
+            self.fields, self._reading, {name: view.stated_config() for name, view in self._sections.items()}
         )
 
     def sections(self) -> list[Config]:
         """The views of nested mappings that were asked for, in that order."""
         return list(self._sections.values())
 
-    def words(self, name: str, allowed: Collection[str], *, any_length: bool = False) -> list[str] | None:
+    def layer_words(self, name: str, allowed: Collection[str], *, any_length: bool = False) -> list[str] | None:
         """A list with one word per layer, such as layer_types; None when absent.
 
         `any_length` where the list need not be as long as the depth: it is repeated, or it decides the depth.
         """
-        values = self.listed(name) if any_length else self.per_layer(name)
+        values = self.list_of(name) if any_length else self.per_layer(name)
         known = list(allowed)  # in a set or mapping, an entry that cannot be hashed would be a crash
         if values is not None and not all(map(known.__contains__, values)):
             strange = next(value for value in values if value not in known)
@@ -246,7 +246,7 @@ class Config:
     def per_layer(self, name: str) -> list[Any] | None:
         """A list with one entry per layer; None when absent. A list of any other length is an error."""
         self._by_layer[name] = None
-        values = self.listed(name)
+        values = self.list_of(name)
         if values is not None and len(values) != self.num_hidden_layers:
             raise self.error(
                 name,
@@ -255,7 +255,7 @@ class Config:
             )
         return values
 
-    def listed(self, name: str) -> list[Any] | None:
+    def list_of(self, name: str) -> list[Any] | None:
         """A list of any length; when absent the class's default, if that is a list, else None."""
         values = self.raw(name)
         if values is None:
@@ -266,11 +266,11 @@ class Config:
             raise self.error(name, f"must be a list, not {short_repr(values)}")
         return list(values)
 
-    def sizes(self, name: str) -> list[int]:
+    def size_list(self, name: str) -> list[int]:
         """A list of sizes; when absent the class's default, or empty."""
-        return [self.whole(name, size) for size in self.listed(name) or []]
+        return [self.size(name, size) for size in self.list_of(name) or []]
 
-    def numbers(self, name: str) -> list[int]:
+    def layer_indices(self, name: str) -> list[int]:
         """A list of layer numbers; empty when absent."""
         values = self.raw(name)
         if values is None:
@@ -284,7 +284,7 @@ class Config:
         if not condition:
             raise ConfigError(f"{self.family}: {message} in {self.origin}", hint)
 
-    def stated(self, name: str) -> Any:
+    def required(self, name: str) -> Any:
         """A field that the class has no usable default for. Raises ConfigError where the file leaves it out."""
         value = getattr(self, name)
         if value is None:
@@ -308,7 +308,7 @@ class Config:
         value = self.raw(name)
         return str(self._reading.defaults.get(name) if value is None else value)
 
-    def foreign(self) -> Iterator[tuple[str, Any]]:
+    def unknown_keys(self) -> Iterator[tuple[str, Any]]:
         """Keys that are not the family's own, and what they say; a key with a declared default is its own, read or not.
 
         MoE fields of a model without experts, say.
@@ -330,9 +330,9 @@ class Config:
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < LARGEST_SIZE:
                 raise self.error(name, f"must be a positive number, not {short_repr(value)}")
             return float(value)
-        return self.whole(name, value)
+        return self.size(name, value)
 
-    def whole(self, name: str, value: Any) -> int:
+    def size(self, name: str, value: Any) -> int:
         """A size from the file: a whole number in range. Digits in quotes are read with a doubt."""
         if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
             self.doubts.append(

@@ -41,7 +41,7 @@ def count(model: Model, *, include_mtp: bool = False) -> CountReport:
 def count_figures(model: Model, *, include_mtp: bool = False) -> Figures:
     """The same as plain data: the keys and the order of `CountReport`."""
     counted = {"parameter", "mtp"} if include_mtp else {"parameter"}
-    weights, ties = list(model.tree.weights()), list(model.tree.all_ties())
+    weights, ties = list(model.tree.weights()), list(model.tree.ties())
     shares = parameters_by_category(w for w in weights if w.role in counted)
     total, active = (sum(share[which] for share in shares.values()) for which in ("total", "active"))
     embedding, head = (shares[c]["total"] if c in shares else 0 for c in ("embedding", "head"))

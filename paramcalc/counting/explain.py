@@ -129,7 +129,7 @@ class _CountLines:
             )
 
     def _leaf(self, component: Component, name: str, level: int) -> None:
-        tensors = list(component.tensors())
+        tensors = list(component.own_weights())
         for weight in tensors:
             sizes = (*((weight.copies,) if weight.copies != 1 else ()), *weight.shape)
             factors = [

@@ -49,7 +49,7 @@ def spectrogram(v: Config) -> dict[str, Component]:
 
 def keys_without_bias(v: Config) -> Attention:
     """Whisper's attention: biases on all but the keys."""
-    attn: Attention = gqa(v, qkv_bias=True, out_bias=True).but(k_bias=False)
+    attn: Attention = gqa(v, qkv_bias=True, out_bias=True).replace(k_bias=False)
     return attn
 
 
@@ -101,8 +101,8 @@ def omniasr_audio(v: Config) -> Block:
     """wav2vec 2.0 with norms in all its convolutions and before each part (2006.11477; OmniASRAudioModel)."""
     d, norm = v.hidden_size, tower_norm(v.hidden_size)
     equal_heads(v)
-    channels = [v.whole("conv_dim", size) for size in v.listed("conv_dim") or [512] * 7]
-    kernels = [v.whole("conv_kernel", size) for size in v.listed("conv_kernel") or [10, 3, 3, 3, 3, 2, 2]]
+    channels = [v.size("conv_dim", size) for size in v.list_of("conv_dim") or [512] * 7]
+    kernels = [v.size("conv_kernel", size) for size in v.list_of("conv_kernel") or [10, 3, 3, 3, 3, 2, 2]]
     v.require(bool(channels), "conv_dim is empty")
     v.require(len(channels) == len(kernels), "conv_dim and conv_kernel are not equally long")
     convolutions = {

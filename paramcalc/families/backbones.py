@@ -78,7 +78,7 @@ def muse_experts(c: Config) -> Block:
     """Experts behind a projection with a norm, with a norm on what they put out, and a projection back."""
     d, inner = c.hidden_size, c.moe_hidden_size
     expert = Mlp(width=inner, hidden=c.moe_intermediate_size, gated=True)
-    experts = moe(c, c.moe_intermediate_size, experts=c.num_local_experts, correction=True).but(expert=expert)
+    experts = moe(c, c.moe_intermediate_size, experts=c.num_local_experts, correction=True).replace(expert=expert)
     return block(
         latent_in=Linear(d_in=d, d_out=inner, category="other"),
         latent_norm=Norm(width=inner),
@@ -107,7 +107,7 @@ def unlimited_ocr_text(c: Config) -> Block:
     written = (
         f"all tokens are kept as if they were read; of those that are written it keeps the last {c.sliding_window}"
     )
-    words = c.words("layer_types", (REFERENCE, FULL)) or [REFERENCE] * c.num_hidden_layers
+    words = c.layer_words("layer_types", (REFERENCE, FULL)) or [REFERENCE] * c.num_hidden_layers
     return plain_with_experts(c, first=c.first_k_dense_replace, doubts={REFERENCE: written, FULL: ""}, words=words)
 
 
@@ -122,7 +122,7 @@ def plain_with_experts(
     experts = moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, shared_bias=bias)
     ffn = {DENSE: glu(c, bias=bias), SPARSE: experts}
     attn = gqa(c, bias=c.attention_bias)
-    kinds = attn if doubts is None else {word: attn.but(cache_doubt=doubt) for word, doubt in doubts.items()}
+    kinds = attn if doubts is None else {word: attn.replace(cache_doubt=doubt) for word, doubt in doubts.items()}
     return decoder(c, kinds, ffn, words, ffn_words=mlp_types(c, first_dense(c, first)))
 
 
@@ -144,7 +144,7 @@ def step3p5(c: Config) -> Block:
     def layer(word: str, heads: int, kind: str) -> Block:
         window = c.sliding_window if word == SLIDING else None
         gate = head_gate(c.hidden_size, heads, None if per_head else c.head_dim)
-        attn = qk_norm_per_head(c, bias=c.attention_bias, inner=gate, window=window).but(heads=heads)
+        attn = qk_norm_per_head(c, bias=c.attention_bias, inner=gate, window=window).replace(heads=heads)
         return pre_norm(rms(c), attn, ffn[kind])
 
     plan = list(zip(words, step_heads(c, words), step_ffns(c), strict=True))
@@ -155,10 +155,10 @@ def step3p5(c: Config) -> Block:
 
 def trimmed(c: Config, name: str, allowed: Sequence[str]) -> list[str] | None:
     """One word for each layer; files have more, for modules of multi-token prediction that the class does not build."""
-    stated = c.words(name, allowed, any_length=True)
-    extra = c.whole("num_nextn_predict_layers", c.raw("num_nextn_predict_layers") or 0)
+    stated = c.layer_words(name, allowed, any_length=True)
+    extra = c.size("num_nextn_predict_layers", c.raw("num_nextn_predict_layers") or 0)
     if stated is None or len(stated) != c.num_hidden_layers + extra:
-        return c.words(name, allowed)
+        return c.layer_words(name, allowed)
     return stated[: c.num_hidden_layers]
 
 
@@ -177,7 +177,7 @@ def step_ffns(c: Config) -> list[str]:
     stated, listed = trimmed(c, "mlp_layer_types", (DENSE, SPARSE)), c.raw("moe_layers_enum")
     if stated is not None or listed is None:
         return stated or first_dense(c, 3)
-    numbers = listed.split(",") if isinstance(listed, str) else c.numbers("moe_layers_enum")
+    numbers = listed.split(",") if isinstance(listed, str) else c.layer_indices("moe_layers_enum")
     c.require(all(str(i).strip().isdecimal() for i in numbers), "moe_layers_enum must be numbers of layers")
     sparse = {int(i) for i in numbers}
     return [SPARSE if i in sparse else DENSE for i in range(c.num_hidden_layers)]
@@ -192,35 +192,35 @@ def ernie4_5_vl_moe_text(c: Config) -> Block:
 
     Active counts those that a token of text uses.
     """
-    bias, widths = c.use_bias, c.listed("moe_intermediate_size") or [1536, 512]
+    bias, widths = c.use_bias, c.list_of("moe_intermediate_size") or [1536, 512]
     c.require(len(widths) == 2, f"moe_intermediate_size has {len(widths)} entries, not one for text and one for images")
-    text, image = (c.whole("moe_intermediate_size", width) for width in widths)
+    text, image = (c.size("moe_intermediate_size", width) for width in widths)
     router: dict[str, Any] = dict(correction=True, correction_counted=True)
     n = c.moe_num_shared_experts
     experts = moe(
         c, text, experts=c.num_experts, shared=n * text if n else None, shared_count=n, shared_bias=bias, **router
     )
     images = Router(width=c.hidden_size, experts=c.num_experts, correction=True, correction_counted=True, per="tower")
-    seen = moe(c, image, experts=c.num_experts, router=images).but(top_k=0)
+    seen = moe(c, image, experts=c.num_experts, router=images).replace(top_k=0)
     ffn = {DENSE: glu(c, bias=bias), SPARSE: block(text=experts, image=seen)}
     return decoder(c, gqa(c, bias=bias), ffn, ffn_words=mlp_types(c, first_dense(c, 1)))
 
 
 def indexer_words(c: Config) -> list[str]:
     """Which layers have an indexer: all of them unless indexer_types says otherwise."""
-    return c.words("indexer_types", ("full", "shared")) or ["full"] * c.num_hidden_layers
+    return c.layer_words("indexer_types", ("full", "shared")) or ["full"] * c.num_hidden_layers
 
 
 @family("mistral_large4_text")
 def mistral_large4_text(c: Config) -> Block:
     """Latent attention with scaled softmax and indexers, rotary but in every fourth layer (MistralLarge4TextModel)."""
-    sources = c.numbers("kv_source_layers") or list(range(c.num_hidden_layers))
+    sources = c.layer_indices("kv_source_layers") or list(range(c.num_hidden_layers))
     own = sources == list(range(c.num_hidden_layers))
     c.require(own, "kv_source_layers shares keys and values between layers, which cannot be counted")
     step = c.no_rope_layer_interval
     rotary = c.per_layer("no_rope_layers") or [(i + 1) % step for i in range(c.num_hidden_layers)]
     d, plain, both = c.hidden_size, latent_attention(c), c.qk_nope_head_dim + c.qk_rope_head_dim
-    attn = {True: plain, False: plain.but(nope_dim=both, rope_dim=0)}
+    attn = {True: plain, False: plain.replace(nope_dim=both, rope_dim=0)}
     own_norm = Norm(width=d, bias=True)
     indexer = {
         "full": block(q_input_norm=own_norm, scores=lightning_indexer(c, d), scaling=softmax_scaling(c.index_n_heads)),
@@ -231,8 +231,8 @@ def mistral_large4_text(c: Config) -> Block:
     ffn = {DENSE: glu(c), SPARSE: experts}
 
     def layer(rope: bool, index: str, kind: str) -> Block:
-        mixer = attn[rope].but(inner=softmax_scaling(c.num_attention_heads), indexer=indexer[index])
-        mixer = mixer.but(picks=c.index_topk)
+        mixer = attn[rope].replace(inner=softmax_scaling(c.num_attention_heads), indexer=indexer[index])
+        mixer = mixer.replace(picks=c.index_topk)
         return pre_norm(rms(c), mixer, ffn[kind])
 
     words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
@@ -271,15 +271,15 @@ def glm5_next_text(c: Config) -> Block:
         positions=Param(shape=(c.index_kpool, c.index_head_dim)),
         gate=Linear(d_in=c.hidden_size, d_out=c.index_head_dim),
     )
-    scores = lightning_indexer(c, c.q_lora_rank).but(kept_beside=c.index_head_dim + 1, pool=c.index_kpool)
+    scores = lightning_indexer(c, c.q_lora_rank).replace(kept_beside=c.index_head_dim + 1, pool=c.index_kpool)
     indexer = {"full": block(scores=scores, pool=pool), "shared": None}
     default = [LINEAR if (i + 1) % 4 else INDEXED for i in range(c.num_hidden_layers)]
-    words = c.words("layer_types", (LINEAR, INDEXED, FULL)) or default
+    words = c.layer_words("layer_types", (LINEAR, INDEXED, FULL)) or default
     ffn, mix = {DENSE: glu(c), SPARSE: mla_moe(c)}, streams(c)
     plan = list(zip(words, indexer_words(c), mlp_types(c, first_dense(c, 3)), strict=True))
 
     def layer(word: str, index: str, kind: str) -> Block:
-        mixer = delta if word == LINEAR else latent_attention(c).but(indexer=indexer[index], picks=c.index_topk)
+        mixer = delta if word == LINEAR else latent_attention(c).replace(indexer=indexer[index], picks=c.index_topk)
         return block(attn_streams=mix, input_norm=rms(c), attn=mixer, ffn_streams=mix, post_norm=rms(c), ffn=ffn[kind])
 
     layers = {kind: layer(*kind) for kind in dict.fromkeys(plan)}

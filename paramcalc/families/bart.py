@@ -42,7 +42,7 @@ def bart(c: Config) -> Block:
 def bigbird_pegasus(c: Config) -> Block:
     """Pegasus with sparse attention and few biases (BigBirdPegasusForConditionalGeneration)."""
     form = BartLayout(spare_rows=0, embed_norm=False, pre_norm=True, bias=c.use_bias, ties_decoder=False)
-    one = bart_layer(c, "encoder", form).but(inexact="blocks of sparse attention are counted as full attention")
+    one = bart_layer(c, "encoder", form).replace(inexact="blocks of sparse attention are counted as full attention")
     return encoder_decoder(c, form, bart_stack(c, "encoder", form, layers=one), bart_stack(c, "decoder", form))
 
 
@@ -51,7 +51,7 @@ def pegasus_x(c: Config) -> Block:
     """Pegasus without biases in attention, with learned global tokens (PegasusXForConditionalGeneration)."""
     form = BartLayout(spare_rows=None, embed_norm=False, pre_norm=True, bias=False, logits_bias=False)
     one = block(global_attn_norm=layer_norm(c), **bart_layer(c, "encoder", form).items)
-    one = one.but(inexact="blocks and global tokens are counted as full attention")
+    one = one.replace(inexact="blocks and global tokens are counted as full attention")
     tokens = {"global_tokens": Embedding(rows=c.num_global_tokens, width=c.hidden_size)}
     return encoder_decoder(
         c, form, bart_stack(c, "encoder", form, layers=one, before=tokens), bart_stack(c, "decoder", form)
@@ -70,7 +70,7 @@ def nllb_moe(c: Config) -> Block:
         bank = Moe(
             width=c.hidden_size, expert=mlp(c, hidden), experts=c.num_experts, top_k=2, router_bias=c.router_bias
         )
-        kinds = {False: bart_layer(c, role, M2M), True: bart_layer(c, role, M2M, ffn=bank).but(inexact=MASKED)}
+        kinds = {False: bart_layer(c, role, M2M), True: bart_layer(c, role, M2M, ffn=bank).replace(inexact=MASKED)}
         sparse = (step > 0 and (i + 1) % step == 0 for i in range(depth))
         sides.append(bart_stack(c, role, M2M, layers=[kinds[has] for has in sparse]))
     return encoder_decoder(c, M2M, *sides)
@@ -103,7 +103,7 @@ def led(c: Config) -> Block:
     """BART whose encoder has a second set of q, k and v for global tokens (LEDForConditionalGeneration)."""
     form, full = BartLayout(spare_rows=0), Linear(d_in=c.hidden_size, d_out=c.hidden_size, bias=True)
     attn = bart_attention(c, "encoder", form, inner=block(global_q=full, global_k=full, global_v=full))
-    one = bart_layer(c, "encoder", form, attn=attn).but(
+    one = bart_layer(c, "encoder", form, attn=attn).replace(
         inexact="windows and global tokens are counted as full attention"
     )
     encoder = bart_stack(c, "encoder", form, layers=one, positions=c.max_encoder_position_embeddings)
@@ -146,7 +146,7 @@ def prophetnet(c: Config) -> Block:
     form, d = BartLayout(spare_rows=0, cross=c.add_cross_attention, logits_bias=False), c.hidden_size
     buckets = Linear(d_in=d, d_out=c.num_buckets * c.decoder_attention_heads, bias=True)
     one = bart_layer(c, "decoder", form, attn=bart_attention(c, "decoder", form, inner=block(position_buckets=buckets)))
-    one = one.but(inexact="the streams that predict further tokens are left out")
+    one = one.replace(inexact="the streams that predict further tokens are left out")
     tokens = {"ngram_tokens": Embedding(rows=c.ngram, width=d)}
     if c.head in ("encoder", "decoder"):  # one side alone, with a table of its own
         return bart_stack(
@@ -161,7 +161,7 @@ def prophetnet(c: Config) -> Block:
     decoder = bart_stack(c, "decoder", form, layers=one, before=tokens)
     if c.head == "lm":  # which keeps the shared table, unlike its relatives
         table = Embedding(rows=c.vocab_size, width=d)
-        own = decoder.items | {"embed_tokens": table.but(tied_to=tied)}
+        own = decoder.items | {"embed_tokens": table.replace(tied_to=tied)}
         return block(shared=table, decoder=block(**own), lm_head=lm_head(c, d, owner="shared"))
     return encoder_decoder(c, form, bart_stack(c, "encoder", form), decoder)
 

@@ -86,7 +86,7 @@ def big_bird(c: Config) -> Block:
     heads = encoder_heads(c, c.hidden_size, pooled=ALL_HEADS[:-1], transformed=("sequence_classification",), answers=2)
     if c.head == "question_answering":
         heads = {"answer_ffn": mlp(c, c.intermediate_size), "answer_norm": layer_norm(c), **heads}
-    layer = encoder_layer(c, attn=mha(c, qkv_bias=c.use_bias)).but(
+    layer = encoder_layer(c, attn=mha(c, qkv_bias=c.use_bias)).replace(
         inexact="blocks of sparse attention are counted as full attention"
     )
     return encoder(c, embeddings(c, c.hidden_size), layer, heads)
@@ -111,7 +111,7 @@ def layoutlm(c: Config) -> Block:
 @family("tapas")
 def tapas(c: Config) -> Block:
     """BERT with seven tables of a token's place in a table, and heads that pick cells (TapasForMaskedLM)."""
-    d, sizes = c.hidden_size, c.numbers("type_vocab_sizes") or [3, 256, 256, 2, 256, 256, 10]
+    d, sizes = c.hidden_size, c.layer_indices("type_vocab_sizes") or [3, 256, 256, 2, 256, 256, 10]
     places = {f"token_types_{i}": Embedding(rows=rows, width=d) for i, rows in enumerate(sizes)}
     if c.head == "question_answering":
         scores = {name: Param(shape=shape, category="head") for name, shape in (("weight", (d,)), ("bias", ()))}

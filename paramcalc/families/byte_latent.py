@@ -27,7 +27,7 @@ def blt(c: Config) -> Block:
     encoder, patches, decoder, patcher = (
         c.section(f"{part}_config") for part in ("encoder", "global", "decoder", "patcher")
     )
-    groups = len(c.numbers("encoder_hash_byte_group_size") or range(3, 9))
+    groups = len(c.layer_indices("encoder_hash_byte_group_size") or range(3, 9))
     rows = c.encoder_hash_byte_group_vocab * (c.encoder_hash_byte_group_nb_functions * groups)
     joined = encoder.hidden_size * c.cross_attn_k
     wide = Linear(d_in=joined, d_out=patches.hidden_size, category="other")
@@ -49,8 +49,8 @@ def blt_layer(part: Config) -> Block:
     """Llama's layer; an unstated FFN is 8 d / 3 wide, rounded down."""
     d = part.hidden_size
     hidden = part.intermediate_size or symbolic("d_ff", 8 * d // 3, origin="8 d / 3, rounded down")
-    layer: Block = pre_norm(rms(part), gqa(part).but(cache_doubt=PATCHES), glu(part, hidden))
-    return layer.but(inexact="every byte is counted as a patch of its own")
+    layer: Block = pre_norm(rms(part), gqa(part).replace(cache_doubt=PATCHES), glu(part, hidden))
+    return layer.replace(inexact="every byte is counted as a patch of its own")
 
 
 def blt_local(part: Config, role: str, *, joined_from: int) -> Block:

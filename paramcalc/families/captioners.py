@@ -32,7 +32,7 @@ def blip_2(c: Config) -> Component:
     """A ViT, a Q-Former, and a language model, OPT or T5 most often (BLIP-2, 2301.12597; Blip2...Generation)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    kind = c.section("text_config", ConfigSchema({})).raw("model_type") or c.declared("text_config").kind
+    kind = c.section("text_config", ConfigSchema({})).raw("model_type") or c.section_schema("text_config").kind
     text = get_family(kind)
     head = "seq2seq_lm" if kind in ENCODER_DECODERS else "lm"
     c.require(head == "seq2seq_lm" or split_class(text.main_class)[1] == "lm", f"text_config is a {kind}")
@@ -40,7 +40,7 @@ def blip_2(c: Config) -> Component:
         head = "none"
     seen, v = tower_in(c, "vision_config")
     former, q = tower_in(c, "qformer_config", encoder_hidden_size=v.hidden_size)
-    view = c.section("text_config", text.reading, family=kind, head=head)
+    view = c.section("text_config", text.schema, family=kind, head=head)
     projector = block(
         "projector",
         queries=Param(shape=(1, c.num_query_tokens, q.hidden_size)),
@@ -56,10 +56,10 @@ def vision_encoder_decoder(c: Config) -> Component:
 
     Encoders that are not known are not counted.
     """
-    kind = c.section("decoder", ConfigSchema({})).raw("model_type") or c.declared("decoder").kind
+    kind = c.section("decoder", ConfigSchema({})).raw("model_type") or c.section_schema("decoder").kind
     text = get_family(kind)
-    ours = {} if c.says("decoder") else {"is_decoder": True, "add_cross_attention": True}
-    reading = text.reading._replace(defaults={**text.reading.defaults, **ours})
+    ours = {} if c.has("decoder") else {"is_decoder": True, "add_cross_attention": True}
+    reading = text.schema._replace(defaults={**text.schema.defaults, **ours})
     view = c.section("decoder", reading, family=kind, head="lm")
     stated = c.raw("encoder")
     encoder = stated.get("model_type") if isinstance(stated, Mapping) else None
@@ -88,7 +88,7 @@ def kosmos_2(c: Config) -> Component:
     seen, v = tower_in(c, "vision_config")
     text, second = own_text(c), c.family == "kosmos-2"
     d = text.hidden_size
-    ffn = mlp(text, text.ffn_dim).but(inner=Norm(width=text.ffn_dim, bias=True))
+    ffn = mlp(text, text.ffn_dim).replace(inner=Norm(width=text.ffn_dim, bias=True))
     attn = mha(text, inner=layer_norm(text) if second else None)
     segments = None if second else Embedding(rows=2, width=d)
     layer = pre_norm(norm := layer_norm(text), attn, ffn)
@@ -132,7 +132,7 @@ def blip(c: Config) -> Component:
     tables = embeddings(text, text.hidden_size, types=False)
     question = None
     if c.head == "question_answering":
-        question, layers = block(**tables, layers=layers.but(causal=False)), layers.but(role="decoder")
+        question, layers = block(**tables, layers=layers.replace(causal=False)), layers.replace(role="decoder")
     language = block(question=question, **tables, layers=layers, **head)
     compared = block(
         "projector",
@@ -165,7 +165,7 @@ def idefics(c: Config) -> Component:
     whole = causal_lm(c, Run(depth, layer), norm=rms(c), before={"more_tokens": extra})
     language = block(
         **whole.items,
-        more_head=head.but(tied_to="more_tokens") if head and tied else head,
+        more_head=head.replace(tied_to="more_tokens") if head and tied else head,
         cross_layers=stack("cross", Run(depth // c.cross_layer_interval, crossed)),
     )
     return assemble_multimodal(language, vision_tower=seen, projector=resampler if c.use_resampler else None)
@@ -176,7 +176,7 @@ def idefics_resampler(p: Config, v: Config) -> Block:
     d_h = p.resampler_head_dim
     attn = sized_attention(v.hidden_size, p.resampler_n_heads, d_h, source="cross")
     if p.qk_layer_norms_perceiver:
-        attn = attn.but(q_norm=Norm(width=d_h, bias=True), k_norm=Norm(width=d_h, bias=True))
+        attn = attn.replace(q_norm=Norm(width=d_h, bias=True), k_norm=Norm(width=d_h, bias=True))
     layers = looking(v, attn, mlp(v, 4 * v.hidden_size, bias=False), depth=p.resampler_depth)
     queries = Param(shape=(p.resampler_n_latents, v.hidden_size))
     return block("projector", queries=queries, layers=layers, norm=layer_norm(v))
@@ -228,7 +228,7 @@ def adapted_llama(c: Config) -> Block:
     """Llama with an adapter that looks at the protein behind one layer in so many."""
     d, depth, gate = c.hidden_size, c.num_hidden_layers, Param(shape=(1,))
     cross = mha(c, source="cross", out_bias=c.aligner_enable_bias)
-    cross = cross.but(source_tokens=c.resampler_num_latents, cache_note=MADE_AGAIN)
+    cross = cross.replace(source_tokens=c.resampler_num_latents, cache_note=MADE_AGAIN)
     hidden = d * c.aligner_ffn_mult
     adapter = block(
         attn=cross,

@@ -66,7 +66,7 @@ def aria_projector(c: Config, v: Config, d: int) -> Block:
     c.require(
         isinstance(counts, dict), "projector_patch_to_query_dict must be a mapping of numbers of patches to queries"
     )
-    most = max(c.whole("projector_patch_to_query_dict", count) for count in counts.values())
+    most = max(c.size("projector_patch_to_query_dict", count) for count in counts.values())
     most = c.max_value_projector_patch_to_query_dict or most  # which the class works out and writes, and reads back
     queries, dv, norm = symbolic("queries", most, origin="most queries of an image"), v.hidden_size, layer_norm(v)
     first = Linear(d_in=dv, d_out=dv)
@@ -228,7 +228,7 @@ def granite4_vision(c: Config) -> Component:
             positions=Param(shape=(1, sides[1] ** 2, dv)),
             proj=Linear(d_in=dv, d_out=d, bias=True),
         )
-        count = len(c.listed("deepstack_layer_map") or ()) + 4  # four more for the corners of each window
+        count = len(c.list_of("deepstack_layer_map") or ()) + 4  # four more for the corners of each window
         windows = {f"window_{i}": block(**ends, qformer=with_stack_role(former, f"window {i}")) for i in range(count)}
         return block("projector", newline=Param(shape=(d,)), **windows)
 

@@ -25,27 +25,27 @@ def as_tower(part: Component, seen: dict[int, Component] | None = None) -> Compo
     """The same model as a tower, which is counted as a whole: its norms too."""
     seen = {} if seen is None else seen
     if isinstance(part, Norm):
-        return part.but(category=None)
+        return part.replace(category=None)
     if isinstance(part, Block):
-        return part.but(items={name: as_tower(one, seen) for name, one in part.items.items()})
+        return part.replace(items={name: as_tower(one, seen) for name, one in part.items.items()})
     if isinstance(part, Stack):
         for run in part.runs:  # equal layers stay one
             if id(run.layer) not in seen:
                 seen[id(run.layer)] = as_tower(run.layer, seen)
-        return part.but(runs=tuple(run._replace(layer=seen[id(run.layer)]) for run in part.runs))
+        return part.replace(runs=tuple(run._replace(layer=seen[id(run.layer)]) for run in part.runs))
     return part
 
 
 @family("musicgen", "musicgen_melody")
 def musicgen(c: Config) -> Component:
     """A reader of the description, EnCodec, and a decoder of codes (MusicGen, 2306.05284; Musicgen...Generation)."""
-    kind = c.section("text_encoder", ConfigSchema({})).raw("model_type") or c.declared("text_encoder").kind
+    kind = c.section("text_encoder", ConfigSchema({})).raw("model_type") or c.section_schema("text_encoder").kind
     c.require(kind in READERS, f"text_encoder is a {kind}, which cannot be counted", f"known: {', '.join(READERS)}")
-    text = c.section("text_encoder", get_family(kind).reading, family=kind, head=READERS[kind])
+    text = c.section("text_encoder", get_family(kind).schema, family=kind, head=READERS[kind])
     reads = Block(category="other", items=dict(as_tower(get_family(kind).recipe(text)).parts()))
     codec, _ = tower_in(c, "audio_encoder")
     own = f"{c.family}_decoder"
-    view = c.section("decoder", get_family(own).reading, family=own)
+    view = c.section("decoder", get_family(own).schema, family=own)
     d, melody = view.hidden_size, c.family == "musicgen_melody"
     bridged = text.hidden_size != d and (melody or view.raw("cross_attention_hidden_size") is None)
     tunes = melody and c.num_chroma != d
@@ -70,7 +70,7 @@ def conditioned(decoder: Component, melody: int) -> Component:
     parts = decoder.parts()
     one = stacks(decoder)[0].runs[0]
     items = one.layer.parts()
-    attn = items["attn"].but(prefix=melody, prompted=True)
+    attn = items["attn"].replace(prefix=melody, prompted=True)
     layer = Block(items={**items, "attn": attn}, inexact=STANDS_BEFORE)
     return block(**{**parts, "layers": stack("decoder", Run(one.repeat, layer))})
 
@@ -90,7 +90,7 @@ def moshi(c: Config) -> Component:
     if c.head != "seq2seq_lm":
         return language
     codec, v = tower_in(c, sections[0])
-    rows = c.audio_vocab_size or (v.codebook_size if stated[sections[0]] else c.stated("audio_vocab_size"))
+    rows = c.audio_vocab_size or (v.codebook_size if stated[sections[0]] else c.required("audio_vocab_size"))
     n, d = c.num_codebooks, c.hidden_size
     c.require(n <= v.num_quantizers, f"num_codebooks ({n}) is above the codec's {v.num_quantizers}")
     shared = dict(audio_vocab_size=rows, input_size=d, vocab_size=c.vocab_size, num_codebooks=n)
@@ -108,7 +108,7 @@ def moshi_depth(q: Config) -> Block:
     def each(d_in: int, d_out: int) -> Param:
         return Param(shape=(n, d_out, d_in))
 
-    wide, narrow, norm = q.num_attention_heads * head_dim(q), kv_heads(q) * head_dim(q), rms(q).but(category=None)
+    wide, narrow, norm = q.num_attention_heads * head_dim(q), kv_heads(q) * head_dim(q), rms(q).replace(category=None)
     attn = block(q_proj=each(d, wide), k_proj=each(d, narrow), v_proj=each(d, narrow), o_proj=each(wide, d))
     layer = pre_norm(norm, attn, block(gate_up_proj=each(d, 2 * hidden), down_proj=each(hidden, d)))
     return block(

@@ -19,11 +19,11 @@ def half(c: Config, section: str, head: str, **fixed: Any) -> tuple[Component, C
 
     `fixed` are fields that the whole decides, whatever the section says.
     """
-    ours = c.declared(section)
+    ours = c.section_schema(section)
     stated = c.section(section, ConfigSchema({})).raw("model_type") or ours.kind
     one = get_family(stated)
-    reading = one.reading._replace(fixed={**one.reading.fixed, **fixed})
-    if not c.says(section):
+    reading = one.schema._replace(fixed={**one.schema.fixed, **fixed})
+    if not c.has(section):
         defaults, sections = {**reading.defaults, **ours.defaults}, {**reading.sections, **ours.sections}
         reading = reading._replace(defaults=defaults, sections=sections)
     view = c.section(section, reading, family=stated, head=head)
@@ -66,4 +66,4 @@ def pi0(c: Config) -> Block:
         embed_actions=block("embedding", action=action, state=state, with_time=joined, step=step),
         dit=acting,
         head=Linear(d_in=d, d_out=moves, bias=True, category="head"),
-    ).but(inexact="each of its two models sees tokens of its own; both are counted for every token")
+    ).replace(inexact="each of its two models sees tokens of its own; both are counted for every token")

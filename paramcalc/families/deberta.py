@@ -28,12 +28,14 @@ def deberta(c: Config) -> Block:
         logits_mixing=mixing if talking else None,
         weights_mixing=mixing if talking else None,
     )
-    attn = mha(c, inner=positions if positions.items else None).but(k_bias=False)
+    attn = mha(c, inner=positions if positions.items else None).replace(k_bias=False)
     rows = if_positive(c, "max_relative_positions") or c.max_position_embeddings
     relative = Embedding(rows=2 * rows, width=d) if c.relative_attention else None
     layer = encoder_layer(c, attn=attn)
     if words:
-        layer = layer.but(inexact="scores of relative positions are not counted, their projections as if for tokens")
+        layer = layer.replace(
+            inexact="scores of relative positions are not counted, their projections as if for tokens"
+        )
     return deberta_encoder(c, layer, relative)
 
 
@@ -57,7 +59,7 @@ def deberta_v2(c: Config) -> Block:
         **{f"{word}_table": table for word in tables if word in KINDS},
         **{f"{word}_scores": scores for word in words if word in KINDS},
     )
-    attn = mha(c, inner=positions if positions.items else None).but(head_dim=d_h, out_in=d)
+    attn = mha(c, inner=positions if positions.items else None).replace(head_dim=d_h, out_in=d)
     relative = Embedding(rows=2 * size, width=d) if c.relative_attention else None
     normed = "layer_norm" in [word.strip() for word in c.norm_rel_ebd.lower().split("|")]
     conv = None
@@ -114,5 +116,5 @@ def if_positive(c: Config, name: str) -> int | None:
     return (
         None
         if value is None or (type(value) is int and value < 1)
-        else symbolic(name, c.whole(name, value), origin=c.key(name))
+        else symbolic(name, c.size(name, value), origin=c.key(name))
     )

@@ -41,7 +41,7 @@ def qwen3_next(c: Config) -> Block:
 def qwen3_5_lm(c: Config, ffn: Component) -> Block:
     """Qwen3-Next's mixers with one kind of FFN, and the module for multi-token prediction that is shipped beside."""
     mixer, words = qwen_mixers(c)
-    mixer[LINEAR] = mixer[LINEAR].but(decay_dtype="float32")
+    mixer[LINEAR] = mixer[LINEAR].replace(decay_dtype="float32")
     layer = pre_norm(rms(c), mixer[FULL], ffn)
     extra = c.mtp_num_hidden_layers or 0
     if c.mtp_use_dedicated_embeddings:

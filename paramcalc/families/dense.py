@@ -59,14 +59,14 @@ def seed_oss(c: Config) -> Block:
 @family("hunyuan_v1_dense", "hunyuan_vl_text")
 def hunyuan_v1_dense(c: Config) -> Block:
     """Llama with RMS norms on each query and key head (HunYuanDenseV1ForCausalLM)."""
-    c.stated("head_dim")
+    c.required("head_dim")
     return decoder(c, qk_norm_per_head(c, bias=c.attention_bias), glu(c))
 
 
 @family("apertus", "apertus1p5_text")
 def apertus(c: Config) -> Block:
     """Llama with QK norms and a plain FFN whose activation has two learned slopes (ApertusForCausalLM)."""
-    ffn = mlp(c, c.intermediate_size, bias=False).but(inner=activation(c))
+    ffn = mlp(c, c.intermediate_size, bias=False).replace(inner=activation(c))
     return decoder(
         c,
         qk_norm_per_head(c, bias=c.attention_bias),
@@ -78,7 +78,7 @@ def apertus(c: Config) -> Block:
 @family("bitnet")
 def bitnet(c: Config) -> Block:
     """Llama with a norm before each output projection (BitNetForCausalLM)."""
-    ffn = glu(c).but(inner=Norm(width=c.intermediate_size))
+    ffn = glu(c).replace(inner=Norm(width=c.intermediate_size))
     return decoder(c, gqa(c, bias=c.attention_bias, inner=rms(c)), ffn)
 
 
@@ -88,7 +88,7 @@ def diffllama(c: Config) -> Block:
     halves, vector = kv_heads(c), Param(shape=(head_dim(c),))
     c.require(halves % 2 == 0, f"num_key_value_heads ({halves}) is odd", "the values are split between two maps")
     weights = block(lambda_q1=vector, lambda_k1=vector, lambda_q2=vector, lambda_k2=vector)
-    return decoder(c, gqa(c, bias=c.attention_bias, inner=weights).but(maps=2), glu(c))
+    return decoder(c, gqa(c, bias=c.attention_bias, inner=weights).replace(maps=2), glu(c))
 
 
 @family("jais2", "nemotron")

@@ -49,11 +49,11 @@ def dots3_note_text(c: Config) -> Block:
 
 def dots3_words(c: Config) -> list[str]:
     """Each layer's attention. use_dsa makes full layers indexed ones or the reverse; the original files mean true."""
-    dsa, original = c.raw("use_dsa"), not c.says("per_layer_config")
+    dsa, original = c.raw("use_dsa"), not c.has("per_layer_config")
     c.require(dsa is None or isinstance(dsa, bool), f"use_dsa must be true or false, not {dsa!r}")
     whole = FULL if dsa is False else INDEXED
     slides = [c.use_sliding_window and i >= 2 and i % 4 != 1 for i in range(c.num_hidden_layers)]
-    words = c.words("layer_types", (FULL, SLIDING, INDEXED)) or [SLIDING if slide else whole for slide in slides]
+    words = c.layer_words("layer_types", (FULL, SLIDING, INDEXED)) or [SLIDING if slide else whole for slide in slides]
     decided = original or dsa is not None
     return [whole if decided and word != SLIDING else word for word in words]
 
@@ -84,7 +84,7 @@ def dots3_attention(c: Config, *, word: str, **sizes: Any) -> LatentAttention:
         window=c.sliding_window if word == SLIDING else None,
         rope_norm=True,
         inner=head_gate(c.hidden_size, sizes["num_attention_heads"]),
-        indexer=lightning_indexer(c, sizes["q_lora_rank"]).but(key_dtype=FLOAT32) if word == INDEXED else None,
+        indexer=lightning_indexer(c, sizes["q_lora_rank"]).replace(key_dtype=FLOAT32) if word == INDEXED else None,
     )
 
 
@@ -129,14 +129,14 @@ def dots3_vision(v: Config) -> Block:
 def dots3_experts(v: Config) -> list[tuple[int, int]]:
     """The experts of each layer, none where it is dense, and how many of them are used."""
     depth, used = v.num_hidden_layers, v.num_experts_per_tok
-    pyramid = v.listed("pyramid_num_routed") or (PYRAMID if v.raw("mlp_layer_types") is None else None)
+    pyramid = v.list_of("pyramid_num_routed") or (PYRAMID if v.raw("mlp_layer_types") is None else None)
     if pyramid is None:
-        words = v.words("mlp_layer_types", (DENSE, SPARSE)) or []
+        words = v.layer_words("mlp_layer_types", (DENSE, SPARSE)) or []
         sizes = [{"num_local_experts": v.num_local_experts, "num_experts_per_tok": used}] * depth
     else:
         v.require(all(isinstance(count, int) for count in pyramid), "pyramid_num_routed must be whole numbers")
         words = [SPARSE if count > 0 else DENSE for count in pyramid]
-        fits = len(words) >= depth and (v.says("per_layer_config") or SPARSE not in words[depth:])
+        fits = len(words) >= depth and (v.has("per_layer_config") or SPARSE not in words[depth:])
         v.require(fits, f"pyramid_num_routed has {len(words)} entries for {depth} layers")
         sizes = [{"num_local_experts": n, "num_experts_per_tok": min(used, n)} for n in pyramid]
     stated = per_layer_overrides(v, ["num_local_experts", "num_experts_per_tok"])

@@ -29,7 +29,7 @@ APPROXIMATED = "approximated attention is counted as full attention"
 def mra(c: Config) -> Block:
     """BERT with two spare position rows and approximated attention, without a pooler (MraForMaskedLM)."""
     ids = {"position_ids": Param(shape=(1, c.max_position_embeddings), buffer=True)}
-    layer = encoder_layer(c).but(inexact=APPROXIMATED)
+    layer = encoder_layer(c).replace(inexact=APPROXIMATED)
     return encoder(c, embeddings(c, c.hidden_size, rows=c.max_position_embeddings + 2) | ids, layer, bare(c))
 
 
@@ -43,7 +43,7 @@ def nystromformer(c: Config) -> Block:
     """BERT whose approximated attention adds a convolution of each head's values (NystromformerForMaskedLM)."""
     h, window = c.num_attention_heads, c.conv_kernel_size
     conv = None if window is None else block(conv=Conv1d(channels=h, kernel=window, bias=False))
-    layer = encoder_layer(c, attn=mha(c, inner=conv)).but(inexact=APPROXIMATED)
+    layer = encoder_layer(c, attn=mha(c, inner=conv)).replace(inexact=APPROXIMATED)
     return encoder(c, embeddings(c, c.hidden_size, rows=c.max_position_embeddings + 2), layer, bare(c))
 
 
@@ -52,7 +52,7 @@ def longformer(c: Config) -> Block:
     """RoBERTa with projections of their own for tokens that attend to everything (LongformerForMaskedLM)."""
     proj = Linear(d_in=c.hidden_size, d_out=c.hidden_size, bias=True)
     attn = mha(c, inner=block(**{f"global_{name}_proj": proj for name in "qkv"}))
-    layer = encoder_layer(c, attn=attn).but(inexact="windows and global tokens are counted as full attention")
+    layer = encoder_layer(c, attn=attn).replace(inexact="windows and global tokens are counted as full attention")
     return encoder(c, embeddings(c, c.hidden_size), layer, roberta_heads(c))
 
 
@@ -66,7 +66,7 @@ def luke(c: Config) -> Block:
     tables = embeddings(c, d)
     entities: dict[str, Component] = {"embed_entities": Embedding(rows=c.entity_vocab_size, width=width)}
     if width != d:
-        entities["embed_proj"] = projected(c, width, bias=False)["embed_proj"].but(per="never")
+        entities["embed_proj"] = projected(c, width, bias=False)["embed_proj"].replace(per="never")
     tables["entities"] = block(**entities, **{name: part for name, part in tables.items() if name != "embed_tokens"})
     return encoder(c, tables, encoder_layer(c, attn=attn), luke_heads(c))
 

@@ -31,7 +31,7 @@ def jetmoe(c: Config) -> Block:
 def zaya(c: Config) -> Block:
     """Convolved attention and one expert of many, each with a weighted residual (ZayaForCausalLM)."""
     c.require(c.num_experts_per_tok == 1, "num_experts_per_tok must be 1")
-    words = c.words("layer_types", ("hybrid", "hybrid_sliding")) or ["hybrid"] * c.num_hidden_layers
+    words = c.layer_words("layer_types", ("hybrid", "hybrid_sliding")) or ["hybrid"] * c.num_hidden_layers
     layer = {word: zaya_layer(c, word, first=False) for word in dict.fromkeys(words)}
     layers = [zaya_layer(c, words[0], first=True), *(layer[word] for word in words[1:])]
     vector = Param(shape=(c.hidden_size,))

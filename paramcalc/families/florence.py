@@ -24,14 +24,14 @@ STAGES: dict[str, list[int]] = {
 
 def of_stages(v: Config, name: str) -> list[int]:
     """One number for each stage of the tower."""
-    stated = v.listed(name)
-    return STAGES[name] if stated is None else [v.whole(name, number) for number in stated]
+    stated = v.list_of(name)
+    return STAGES[name] if stated is None else [v.size(name, number) for number in stated]
 
 
 @tower("florence_vision")
 def davit(v: Config) -> Block:
     """Stages of windowed attention and attention between channels (DaViT, 2204.03645; Florence2VisionBackbone)."""
-    first = v.listed("patch_prenorm")
+    first = v.list_of("patch_prenorm")
     norms_first = [False, True, True, True] if first is None else [bool(one) for one in first]
     parts: dict[str, Component] = {}
     seen = v.in_channels

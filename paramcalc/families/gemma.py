@@ -74,7 +74,7 @@ def gemma3n_text(c: Config) -> Block:
     c.require(c.hidden_size % c.num_attention_heads == 0, "hidden_size is not a multiple of num_attention_heads")
     depth, others = c.num_hidden_layers, (c.altup_num_inputs - 1) * c.hidden_size
     widths = c.per_layer("intermediate_size") if isinstance(c.raw("intermediate_size"), list) else None
-    widths = [c.whole("intermediate_size", width) for width in widths] if widths else [c.intermediate_size] * depth
+    widths = [c.size("intermediate_size", width) for width in widths] if widths else [c.intermediate_size] * depth
     words = full_every(c, 5)
     c.require(c.num_kv_shared_layers < depth, "num_kv_shared_layers leaves no layer with keys and values")
     plan = list(zip(words, widths, borrows(c, words, c.num_kv_shared_layers), strict=True))
@@ -149,13 +149,13 @@ def passes(c: Config) -> int:
 
 def gemma4_experts(c: Config) -> Block:
     """Experts beside the FFN, each way with norms of its own; the router scales its input and every expert."""
-    d, count = c.hidden_size, c.stated("num_experts")
+    d, count = c.hidden_size, c.required("num_experts")
     router = block(
         "router",
         scale=Param(shape=(d,)),
         proj=Linear(d_in=d, d_out=count),
         expert_scale=Param(shape=(count,)),
     )
-    width, top_k = c.stated("moe_intermediate_size"), c.stated("top_k_experts")
+    width, top_k = c.required("moe_intermediate_size"), c.required("top_k_experts")
     experts = moe(c, width, experts=count, top_k=top_k, router=router)
     return block(ffn_norm=rms(c), input_norm=rms(c), moe=experts, output_norm=rms(c))

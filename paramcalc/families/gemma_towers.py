@@ -23,7 +23,7 @@ from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 def text_part(c: Config, head: str | None = None, **ours: Any) -> tuple[Component, Config]:
     """The language model, whose head the whole file ties, and its view. `ours` is what the whole decides besides."""
     kind = f"{c.family}_text"
-    reading = get_family(kind).reading
+    reading = get_family(kind).schema
     fixed = {} if text_alone(c) else {"tie_word_embeddings": c.tie_word_embeddings, **ours}
     view = c.section("text_config", reading._replace(fixed={**reading.fixed, **fixed}), family=kind, head=head)
     return get_family(kind).recipe(view), view
@@ -68,14 +68,14 @@ def conformer(a: Config, *, kernel: int, clipped: bool) -> Block:
 
 def pairs(a: Config, name: str, default: tuple[Any, Any]) -> tuple[Any, Any]:
     """A field that holds something for each of the two convolutions."""
-    stated = a.listed(name)
+    stated = a.list_of(name)
     a.require(stated is None or len(stated) == 2, f"{name} must have an entry for each of the two convolutions")
     return default if stated is None else (stated[0], stated[1])
 
 
 def gemma3n_audio(a: Config) -> Block:
     """Two strided convolutions over a spectrogram, then a conformer (Gemma3nAudioEncoder)."""
-    channels = [a.whole("sscp_conv_channel_size", n) for n in pairs(a, "sscp_conv_channel_size", (128, 32))]
+    channels = [a.size("sscp_conv_channel_size", n) for n in pairs(a, "sscp_conv_channel_size", (128, 32))]
     kernels = pairs(a, "sscp_conv_kernel_size", ((3, 3), (3, 3)))
     strides = pairs(a, "sscp_conv_stride_size", ((2, 2), (2, 2)))
     bins, front, seen = a.input_feat_size, {}, 1
@@ -94,7 +94,7 @@ def gemma3n_audio(a: Config) -> Block:
 
 def gemma4_audio(a: Config) -> Block:
     """Two strided convolutions over a spectrogram, then a conformer and a projection (Gemma4AudioModel)."""
-    first, last = (a.whole("subsampling_conv_channels", n) for n in pairs(a, "subsampling_conv_channels", (128, 32)))
+    first, last = (a.size("subsampling_conv_channels", n) for n in pairs(a, "subsampling_conv_channels", (128, 32)))
     convs = {
         f"conv_{i}": block(
             conv=PatchEmbedding(width=d_out, channels=d_in, patch=(3, 3), bias=False), norm=heard_norm(d_out)
@@ -213,17 +213,17 @@ def denoising(text: Component, c: Config) -> Block:
     """The language model with a second way in: the tokens of a block, and the last guess at them."""
     parts, tied = dict(text.parts()), c.tie_word_embeddings
     table, norm, head = parts["embed_tokens"], parts["norm"], parts.pop("lm_head", None)
-    again: Component | None = parts["layers"].but(role="denoiser", causal=False)
+    again: Component | None = parts["layers"].replace(role="denoiser", causal=False)
     if tied:
         again = stack("denoiser", untied(parts["layers"])) if c.attention_bias else None
     return block(
         **parts,
-        block_tokens=table.but(tied_to="embed_tokens" if tied else None),
+        block_tokens=table.replace(tied_to="embed_tokens" if tied else None),
         block_guess=block(norm=rms(c), ffn=glu(c)),
         block_layers=again,
         block_norm=SharedReference(part=norm, owner="norm") if tied else norm,
         lm_head=head,
-    ).but(inexact="a block is denoised in as many steps as a schedule takes; one is counted")
+    ).replace(inexact="a block is denoised in as many steps as a schedule takes; one is counted")
 
 
 def untied(layers: Component) -> Iterator[Component]:

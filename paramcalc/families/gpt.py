@@ -44,15 +44,15 @@ def gpt_bigcode(c: Config) -> Block:
 def gpt_neo(c: Config) -> Block:
     """GPT-2 without biases on q, k and v; global and local attention in turn (GPTNeoForCausalLM)."""
     whole, before = mha(c, qkv_bias=False), {"positions": learned_positions(c)}
-    attn = {"global": whole, "local": whole.but(window=c.window_size, cache_note=UNFORGETTING)}
+    attn = {"global": whole, "local": whole.replace(window=c.window_size, cache_note=UNFORGETTING)}
     return decoder(c, attn, mlp(c, c.intermediate_size), gpt_neo_kinds(c), norm=layer_norm(c), before=before)
 
 
 def gpt_neo_kinds(c: Config) -> list[str]:
     """One word per layer: `attention_layers`, or `attention_types` [[["global", "local"], 12]] written out."""
-    if listed := c.words("attention_layers", ("global", "local")):
+    if listed := c.layer_words("attention_layers", ("global", "local")):
         return listed
-    groups = c.listed("attention_types") or []
+    groups = c.list_of("attention_types") or []
     try:
         words = [word for pattern, times in groups for _ in range(times) for word in pattern]
     except (TypeError, ValueError) as error:
@@ -75,7 +75,7 @@ def gpt_neox(c: Config) -> Block:
 
 def side_by_side(norm: Component, attn: Component, ffn: Component) -> Block:
     """Attention and FFN, each behind a norm of its own, of the same input."""
-    layer: Block = pre_norm(norm, attn, ffn).but(adds="together")
+    layer: Block = pre_norm(norm, attn, ffn).replace(adds="together")
     return layer
 
 
@@ -128,10 +128,10 @@ def falcon(c: Config) -> Block:
     beside = c.num_ln_in_parallel_attn or (2 if grouped else 1)
     layer = block(
         input_norm=norm,
-        attn=mha(c, bias=bias, kv=kv).but(cache_note=REPEATED if grouped else ""),
+        attn=mha(c, bias=bias, kv=kv).replace(cache_note=REPEATED if grouped else ""),
         ffn_norm=norm if beside == 2 or not c.parallel_attn else None,
         ffn=mlp(c, c.ffn_hidden_size, bias=bias),
-    ).but(adds="together" if grouped or c.parallel_attn else "each")
+    ).replace(adds="together" if grouped or c.parallel_attn else "each")
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=norm)
 
 

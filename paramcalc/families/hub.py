@@ -68,7 +68,7 @@ def telechat(c: Config) -> Block:
     if c.num_key_value_heads not in (None, c.num_attention_heads):
         c.doubts.append("telechat: num_key_value_heads is counted as TeleChat2's code reads it; the first ignored it")
     before = {"embed_norm": rms(c) if c.embed_layernorm else None}
-    return decoder(c, gqa(c, out_bias=True), glu(c, c.ffn_hidden_size).but(down_bias=True), before=before)
+    return decoder(c, gqa(c, out_bias=True), glu(c, c.ffn_hidden_size).replace(down_bias=True), before=before)
 
 
 @family("phi-msft")
@@ -92,7 +92,7 @@ def chatglm(c: Config) -> Block:
 
     The published files name ChatGLMModel, which from the second on holds the output matrix too.
     """
-    first, later = c.says("inner_hidden_size"), any(map(c.says, LATER_CHATGLM))
+    first, later = c.has("inner_hidden_size"), any(map(c.has, LATER_CHATGLM))
     c.require(
         first != later, "the fields do not say which ChatGLM this is", "state inner_hidden_size or ffn_hidden_size"
     )
@@ -104,8 +104,8 @@ def chatglm(c: Config) -> Block:
 
 def chatglm_1(c: Config) -> Block:
     """LayerNorms, biases, a plain FFN; transformers ties the head although the checkpoint holds it once more."""
-    d, rows = c.hidden_size, c.stated("vocab_size")
-    tied = c.tie_word_embeddings or not c.says("tie_word_embeddings")
+    d, rows = c.hidden_size, c.required("vocab_size")
+    tied = c.tie_word_embeddings or not c.has("tie_word_embeddings")
     layer = pre_norm(layer_norm(c), mha(c), mlp(c, c.inner_hidden_size))
     owner = "embed_tokens" if tied else None
     head = Linear(d_in=d, d_out=rows, category="head", tied_to=owner, split=by_vocabulary(rows))
@@ -123,7 +123,7 @@ def chatglm_2(c: Config) -> Block:
     c.require(h * c.kv_channels == d, f"kv_channels ({c.kv_channels}) times the heads is not hidden_size ({d})")
     groups = c.multi_query_group_num if c.multi_query_attention else h
     norm = Norm(width=d, bias=not c.rmsnorm)
-    attn = mha(c, qkv_bias=bias or c.add_qkv_bias, out_bias=bias, kv=groups).but(head_dim=c.kv_channels)
+    attn = mha(c, qkv_bias=bias or c.add_qkv_bias, out_bias=bias, kv=groups).replace(head_dim=c.kv_channels)
     layer = pre_norm(norm, attn, glu(c, c.ffn_hidden_size, bias=bias))
     tied = "embed_tokens" if c.tie_word_embeddings else None
     return block(

@@ -133,11 +133,11 @@ def nas_part(
 
 def nas_attention(c: Config, stated: Mapping[str, Any]) -> Attention:
     """Attention whose groups of query heads have a stated size; a window where there is one."""
-    h, group = c.num_attention_heads, c.whole("n_heads_in_group", stated.get("n_heads_in_group"))
+    h, group = c.num_attention_heads, c.size("n_heads_in_group", stated.get("n_heads_in_group"))
     c.require(h % group == 0, f"n_heads_in_group ({group}) does not divide num_attention_heads ({h})")
     window, heads = stated.get("window_length"), symbolic("g", h // group, origin="h / n_heads_in_group")
     bias = c.attention_bias
-    return mha(c, bias=bias, kv=heads, window=window and c.whole("window_length", window))
+    return mha(c, bias=bias, kv=heads, window=window and c.size("window_length", window))
 
 
 def nas_ffn(c: Config, stated: Mapping[str, Any]) -> Mlp:
@@ -146,7 +146,7 @@ def nas_ffn(c: Config, stated: Mapping[str, Any]) -> Mlp:
     if width is None:
         c.require(isinstance(factor, int | float) and 0 < factor < 1e6, f"ffn_mult must be a number, not {factor!r}")
         width = symbolic("d_ff", -(-int(2 * factor * c.hidden_size / 3) // 256) * 256, origin="2/3 ffn_mult d, to 256")
-    return glu(c, c.whole("intermediate_size", width), bias=c.mlp_bias)
+    return glu(c, c.size("intermediate_size", width), bias=c.mlp_bias)
 
 
 # -- Hymba -------------------------------------------------------------------------------------------------------
@@ -160,8 +160,8 @@ def hymba(c: Config) -> Block:
     projected by one matrix. Groups of layers share the keys and values of their first.
     """
     c.require(c.mlp_hidden_act == "silu", f"mlp_hidden_act {c.mlp_hidden_act!r} is not counted", "silu is")
-    c.words("layer_type", ["h"])
-    wide, everywhere = set(c.numbers("global_attn_idx")), c.sliding_window is None
+    c.layer_words("layer_type", ["h"])
+    wide, everywhere = set(c.layer_indices("global_attn_idx")), c.sliding_window is None
     borrowing, tokens = hymba_borrowers(c), c.num_memory_tokens
 
     def layer(i: int) -> Block:
@@ -175,7 +175,7 @@ def hymba(c: Config) -> Block:
 
 def hymba_borrowers(c: Config) -> set[int]:
     """The layers that use the keys and values of an earlier one."""
-    groups, period = c.listed("kv_reuse_group"), c.raw("kv_reuse_every_i_layer")
+    groups, period = c.list_of("kv_reuse_group"), c.raw("kv_reuse_every_i_layer")
     if groups is not None:
         lists = all(isinstance(group, list) and all(type(i) is int for i in group) for group in groups)
         c.require(lists, "kv_reuse_group must be lists of layer numbers")
@@ -191,7 +191,7 @@ def hymba_layer(c: Config, *, borrows: bool, window: int | None) -> Block:
     """Both mixers behind one norm, a norm on the output of each, and a gated FFN."""
     bias, inner = c.mamba_proj_bias, c.mamba_expand * c.hidden_size
     keys, widened = "borrowed" if borrows else "own", c.mamba_expand * head_dim(c)
-    attn = gqa(c, qkv_bias=bias, value_dim=widened, window=window, keys=keys, joined=True).but(
+    attn = gqa(c, qkv_bias=bias, value_dim=widened, window=window, keys=keys, joined=True).replace(
         prefix=c.num_memory_tokens, cache_doubt=UNRUN_STATES
     )
     mixer = mamba(

@@ -32,10 +32,10 @@ def internvl_chat(c: Config) -> Component:
     c.require(not adapters, f"{' and '.join(adapters)}: adapters are not counted", "set to 0")
     side = symbolic("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
     seen, v = tower_in(c, "vision_config")
-    kind = c.section("llm_config", ConfigSchema({"model_type": c.declared("llm_config").kind})).model_type
+    kind = c.section("llm_config", ConfigSchema({"model_type": c.section_schema("llm_config").kind})).model_type
     c.require(kind in INTERNVL_LANGUAGES, f"llm_config is a {kind}", f"known: {', '.join(INTERNVL_LANGUAGES)}")
     language = get_family(kind)
-    view = c.section("llm_config", language.reading, family=kind, head="lm")
+    view = c.section("llm_config", language.schema, family=kind, head="lm")
     d_in, d = v.hidden_size * side * side, view.hidden_size
     projector = block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
     return assemble_multimodal(language.recipe(view), vision_tower=seen, projector=projector)

@@ -39,5 +39,5 @@ def recurrent_gemma(c: Config) -> Block:
     attn = gqa(c, qkv_bias=c.attention_bias, out_bias=True, window=c.sliding_window)
     # Whatever is not `recurrent` is attention to the class, the newer name of its recurrent layers included.
     mixer = {RECURRENT: unit, LOCAL: attn, SLIDING: attn, LINEAR: attn}
-    words = c.words("block_types", tuple(mixer), any_length=True) or [RECURRENT, RECURRENT, LOCAL]
+    words = c.layer_words("block_types", tuple(mixer), any_length=True) or [RECURRENT, RECURRENT, LOCAL]
     return decoder(c, mixer, ffn, [words[i % len(words)] for i in range(c.num_hidden_layers)])

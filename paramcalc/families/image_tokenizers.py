@@ -58,7 +58,7 @@ def looks(width: int) -> Block:
 
 def levels(v: Config) -> list[int]:
     """Channels of each level, the image's own first."""
-    return [v.base_channels * factor for factor in v.sizes("channel_multiplier")]
+    return [v.base_channels * factor for factor in v.size_list("channel_multiplier")]
 
 
 def through(
@@ -127,7 +127,7 @@ def coded(v: Config) -> dict[str, Component]:
 def chameleon_vqgan(v: Config) -> Block:
     """An encoder with attention at stated resolutions; nothing that draws (ChameleonVQVAE)."""
     v.require(v.attn_type in ("vanilla", "none"), f"attn_type {v.attn_type!r} is not known")
-    vanilla, sides = v.attn_type == "vanilla", v.numbers("attn_resolutions")
+    vanilla, sides = v.attn_type == "vanilla", v.layer_indices("attn_resolutions")
     attends = [vanilla and v.resolution // 2**i in sides for i in range(len(levels(v)))]
     encoder = image_encoder(v, attends, inmost=looks if vanilla else None)
     return block("vision", encoder=encoder, **coded(v))
@@ -172,7 +172,7 @@ def over_time(v: Config, width: int, *, frames: int) -> dict[str, Component]:
 @tower("emu3_vqgan")
 def emu3_vqgan(v: Config) -> Block:
     """A tokenizer of videos, whose decoder's norms are steered by the codes (Emu3, 2409.18869; Emu3VQVAE)."""
-    chosen, latent, q = v.listed("attn_resolutions") or [], v.latent_channels, v.embed_dim
+    chosen, latent, q = v.list_of("attn_resolutions") or [], v.latent_channels, v.embed_dim
     attends = [i in chosen for i in range(len(levels(v)))]
     attn = mha(v)
 
@@ -213,7 +213,7 @@ def emu3(c: Config) -> Component:
 @tower("apertus1p5_vision_tokenizer")
 def apertus_tokenizer(v: Config) -> Block:
     """An encoder, and codes that are compared by inner products (Apertus1p5VisionTokenizerModel)."""
-    sides = v.listed("attn_resolutions") or []
+    sides = v.list_of("attn_resolutions") or []
     attends = [v.resolution // 2**i in sides for i in range(len(levels(v)))]
     return block(
         "vision",

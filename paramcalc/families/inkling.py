@@ -37,7 +37,7 @@ FULL, SLIDING = "hybrid", "hybrid_sliding"
 
 def words(c: Config, default: list[str]) -> list[str]:
     """The word for each layer's attention."""
-    return c.words("layer_types", (FULL, SLIDING)) or default
+    return c.layer_words("layer_types", (FULL, SLIDING)) or default
 
 
 def heads(c: Config, word: str) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def inkling_mm(c: Config) -> Component:
     if text_alone(c):
         return section_alone(c, "vision_config", "audio_config")
     language, d = own_language_model(c)
-    kind = c.declared("vision_config").kind
+    kind = c.section_schema("vision_config").kind
     v = c.section("vision_config", config_schema(schema_entries(__name__)[kind]), family=kind)
     c.raw("mtp_config")
     if v.num_hidden_layers < len(scales(v)):
@@ -255,7 +255,7 @@ def inkling2_layer(c: Config, word: str, *, first: bool, rank: int | None = None
         ffn=moe(c, c.moe_intermediate_size, experts=c.num_local_experts, correction=True),
         ffn_conv=after,
         loop_gates=gates,
-    ).but(inexact="what layers take from earlier ones is not counted")
+    ).replace(inexact="what layers take from earlier ones is not counted")
 
 
 def inkling2_attention(c: Config, word: str) -> Attention:

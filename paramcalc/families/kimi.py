@@ -29,7 +29,7 @@ def delta_and_latent(
     c: Config, delta: KimiDeltaAttention, default: list[str], *, gate: Component | None = None
 ) -> Block:
     """Kimi's decoder: delta attention and latent attention, a few dense layers first, then experts."""
-    attn = latent_attention(c).but(inner=gate)
+    attn = latent_attention(c).replace(inner=gate)
     ffn_words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
     ignored_frequency(c)
     unbuilt_mtp(c)
@@ -50,10 +50,10 @@ def kimi_linear(c: Config) -> Block:
         gate_rank=head_dim,
     )
     default = [FULL if i and i % 4 == 0 else LINEAR for i in range(depth)]
-    if linear.says("full_attn_layers") and linear.says("kda_layers"):
-        full, kda = linear.numbers("full_attn_layers"), linear.numbers("kda_layers")  # counted from 1
+    if linear.has("full_attn_layers") and linear.has("kda_layers"):
+        full, kda = linear.layer_indices("full_attn_layers"), linear.layer_indices("kda_layers")  # counted from 1
         c.require(
-            sorted(full + kda) == list(range(1, depth + 1)) or c.says("layer_types"),
+            sorted(full + kda) == list(range(1, depth + 1)) or c.has("layer_types"),
             f"full_attn_layers and kda_layers do not name each of {depth} layers once",
         )
         default = [FULL if i + 1 in full else LINEAR for i in range(depth)]

@@ -24,7 +24,7 @@ from paramcalc.tree.leaves import Linear
 
 def indexed(c: Config) -> LatentAttention:
     """Latent attention with an indexer."""
-    attn: LatentAttention = latent_attention(c).but(indexer=lightning_indexer(c, c.q_lora_rank))
+    attn: LatentAttention = latent_attention(c).replace(indexer=lightning_indexer(c, c.q_lora_rank))
     return attn
 
 
@@ -60,7 +60,7 @@ def glm_moe_dsa(c: Config) -> Block:
 
     Its module that predicts one more token uses the model's own embedding and head.
     """
-    attn = {"full": indexed(c), "shared": latent_attention(c).but(picks=c.index_topk)}
+    attn = {"full": indexed(c), "shared": latent_attention(c).replace(picks=c.index_topk)}
     ffn, ffn_words = {DENSE: glu(c), SPARSE: mla_moe(c)}, mlp_types(c, first_dense(c, c.first_k_dense_replace))
     mtp = mtp_modules(c, pre_norm(rms(c), attn["full"], ffn[SPARSE]), tables=False)
     ignored_fields(c, moe_layer_freq=1)
@@ -69,7 +69,7 @@ def glm_moe_dsa(c: Config) -> Block:
 
 def indexer_words(c: Config) -> list[str]:
     """Which layers have an indexer: `indexer_types`, the letters of index_topk_pattern, or every so many layers."""
-    words, pattern = c.words("indexer_types", ("full", "shared")), c.raw("index_topk_pattern")
+    words, pattern = c.layer_words("indexer_types", ("full", "shared")), c.raw("index_topk_pattern")
     letters = {"F": "full", "S": "shared"}
     if words is None and isinstance(pattern, str):
         c.require(set(pattern) <= set(letters), f"index_topk_pattern is {pattern!r}", "its letters are F and S")
@@ -77,7 +77,7 @@ def indexer_words(c: Config) -> list[str]:
         return [letters[letter] for letter in pattern]
     step, offset = c.index_topk_freq, c.index_skip_topk_offset
     default = ["shared" if max(i - offset + 1, 0) % step else "full" for i in range(c.num_hidden_layers)]
-    return words or c.words("index_topk_pattern", ("full", "shared")) or default
+    return words or c.layer_words("index_topk_pattern", ("full", "shared")) or default
 
 
 @family("mistral4")
@@ -101,7 +101,7 @@ def axk2(c: Config) -> Block:
     """DeepSeek-V3.2 with gated attention, and with gated norms before attention and experts (AXK2ForCausalLM)."""
     d, r = c.hidden_size, c.gated_norm_rank
     gated = block(norm=rms(c), gate=block("norm", down=Linear(d_in=d, d_out=r), up=Linear(d_in=r, d_out=d)))
-    attn = indexed(c).but(query_gate=c.num_attention_heads * c.v_head_dim)
+    attn = indexed(c).replace(query_gate=c.num_attention_heads * c.v_head_dim)
     layers = {
         DENSE: block(input_norm=gated, attn=attn, post_norm=rms(c), ffn=glu(c)),
         SPARSE: block(input_norm=gated, attn=attn, post_norm=gated, ffn=mla_moe(c)),
@@ -120,11 +120,11 @@ def longcat_flash(c: Config) -> Block:
     router = Router(width=d, experts=count + idle, bias=c.router_bias, correction=True)
     sparse = moe(c, e, experts=count, top_k=min(c.num_experts_per_tok, count), router=router)
     spare = Experts(expert=Linear(d_in=d, d_out=2 * e), count=idle, top_k=0) if idle else None
-    attn = latent_attention(c).but(query_dim=c.qk_head_dim)
+    attn = latent_attention(c).replace(query_dim=c.qk_head_dim)
     half = pre_norm(rms(c), attn, glu(c))
     layer = block(first=block(**half.items, moe=sparse, idle_experts=spare), second=half)
     if idle:
-        layer = layer.but(inexact="experts are counted as if no token chose an idle one")
+        layer = layer.replace(inexact="experts are counted as if no token chose an idle one")
     unbuilt_mtp(c)
     return causal_lm(c, Run(longcat_depth(c), layer), norm=rms(c))
 

@@ -34,7 +34,7 @@ def lfm2(c: Config) -> Block:
     if c.block_auto_adjust_ff_dim:
         rounded = -(-int(factor * (2 * hidden // 3)) // multiple) * multiple
         hidden = symbolic("d_ff", rounded, origin="2/3 of the stated width, adjusted")
-    full = set(c.numbers("full_attn_idxs")) if c.raw("full_attn_idxs") is not None else range(c.num_hidden_layers)
+    full = set(c.layer_indices("full_attn_idxs")) if c.raw("full_attn_idxs") is not None else range(c.num_hidden_layers)
     words = mixer_types(c, [FULL if i in full else CONV for i in range(c.num_hidden_layers)], (FULL, CONV))
     return decoder(c, lfm2_mixers(c), glu(c, hidden), words)
 
@@ -42,7 +42,7 @@ def lfm2(c: Config) -> Block:
 @family("lfm2_moe")
 def lfm2_moe(c: Config) -> Block:
     """LFM2 with experts after the first num_dense_layers layers (Lfm2MoeForCausalLM)."""
-    c.require(c.says("layer_types"), "layer_types is required and missing", "the class has no default for it")
+    c.require(c.has("layer_types"), "layer_types is required and missing", "the class has no default for it")
     experts = moe(c, c.moe_intermediate_size, experts=c.num_experts, correction=c.use_expert_bias)
     ffn, words = {DENSE: glu(c), SPARSE: experts}, mixer_types(c, [], (FULL, CONV))
     return decoder(c, lfm2_mixers(c), ffn, words, first_dense(c, c.num_dense_layers))

@@ -16,7 +16,7 @@ def tapped(c: Config) -> int:
     """Layers of the tower whose outputs are joined: one, or those in the list vision_feature_layer."""
     stated = c.raw("vision_feature_layer")
     if isinstance(stated, list):
-        return len(c.numbers("vision_feature_layer"))
+        return len(c.layer_indices("vision_feature_layer"))
     c.require(stated is None or type(stated) is int, "vision_feature_layer must be a layer number or a list of them")
     return 1
 

@@ -44,14 +44,14 @@ def mamba2(c: Config, *, inner: int | None = None, out_bias: bool | None = None,
     """Mamba-2 from the mamba_ fields; its heads cut `inner`, by default mamba_expand times the width."""
     inner = c.mamba_expand * c.hidden_size if inner is None else inner
     heads, stated = c.mamba_n_heads, c.raw("mamba_d_head")
-    channels = inner // heads if stated in (None, "auto") else c.whole("mamba_d_head", stated)
+    channels = inner // heads if stated in (None, "auto") else c.size("mamba_d_head", stated)
     c.require(heads * channels == inner, f"mamba_n_heads x mamba_d_head ({heads} x {channels}) is not {inner}")
     return Mamba2(
         width=c.hidden_size,
         inner=inner,
         heads=heads,
         head_dim=channels,
-        state=c.mamba_d_state,
+        state_size=c.mamba_d_state,
         groups=c.mamba_n_groups,
         kernel=c.mamba_d_conv,
         conv_bias=c.mamba_conv_bias,
@@ -65,7 +65,7 @@ def mamba2(c: Config, *, inner: int | None = None, out_bias: bool | None = None,
 @family("bamba")
 def bamba(c: Config) -> Block:
     """Mamba-2 with attention in the layers that attn_layer_indices lists, each with an FFN (BambaForCausalLM)."""
-    chosen, mixer = set(c.numbers("attn_layer_indices")), {True: gqa(c, bias=c.attention_bias), False: mamba2(c)}
+    chosen, mixer = set(c.layer_indices("attn_layer_indices")), {True: gqa(c, bias=c.attention_bias), False: mamba2(c)}
     return decoder(c, mixer, glu(c, bias=c.mlp_bias), [i in chosen for i in range(c.num_hidden_layers)])
 
 

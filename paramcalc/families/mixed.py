@@ -59,7 +59,7 @@ def dory(c: Config) -> Block:
 
     Published files list attention and FFN of a layer apart, and count each as a layer: then all depths are halved.
     """
-    words = c.words("layer_types", (FULL, SLIDING, "mlp")) or []
+    words = c.layer_words("layer_types", (FULL, SLIDING, "mlp")) or []
     halves = 2 if "mlp" in words else 1
     depth, first, last = (n // halves for n in (c.num_hidden_layers, c.n_input_layers, c.n_output_layers))
     layers = {FULL: dory_layer(c, None), SLIDING: dory_layer(c, c.sliding_window)}
@@ -143,7 +143,7 @@ def windowed_attention(c: Config, **options: Any) -> dict[str, Component]:
 def flint(c: Config) -> Block:
     """QK norms and sinks, windows in three layers of four, experts after two dense layers (FlintForCausalLM)."""
     depth = c.num_hidden_layers
-    dense = [0, 1] if c.raw("mlp_only_layers") is None else c.numbers("mlp_only_layers")
+    dense = [0, 1] if c.raw("mlp_only_layers") is None else c.layer_indices("mlp_only_layers")
     sparse = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=c.shared_expert_intermediate_size)
     has_experts = [c.num_experts > 0 and i not in dense and (i + 1) % c.decoder_sparse_step == 0 for i in range(depth)]
     full = [i < 2 or i % 4 == 1 or i == depth - 1 for i in range(depth)]
@@ -194,4 +194,4 @@ def lara_mini(c: Config) -> Block:
     default = [pattern[i % len(pattern)] for i in range(c.num_hidden_layers)]
     attn = windowed_attention(c) | {LINEAR: delta_net(c)}
     experts = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared)
-    return decoder(c, attn, experts, c.words("layer_types", (FULL, SLIDING, LINEAR)) or default)
+    return decoder(c, attn, experts, c.layer_words("layer_types", (FULL, SLIDING, LINEAR)) or default)

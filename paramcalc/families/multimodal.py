@@ -21,7 +21,7 @@ def language_model(c: Config, section: str, model_type: str, **fixed: Any) -> Co
     `fixed` are fields that the whole file decides and the section cannot: who ties the head, most often.
     """
     text = get_family(model_type)
-    reading = text.reading._replace(fixed={**text.reading.fixed, **fixed})
+    reading = text.schema._replace(fixed={**text.schema.fixed, **fixed})
     return text.recipe(c.section(section, reading, family=model_type))
 
 
@@ -64,11 +64,11 @@ def gemma4_assistant(c: Config) -> Component:
 def mllama_text(c: Config) -> Block:
     """Llama with gated cross attention to an image in some layers (MllamaForCausalLM)."""
     attn, norm = gqa(c), Norm(width=head_dim(c))
-    cross = attn.but(source="cross", q_norm=norm, k_norm=norm)
+    cross = attn.replace(source="cross", q_norm=norm, k_norm=norm)
     gate, plain = Param(shape=(1,)), pre_norm(rms(c), attn, glu(c))
     gated = block(input_norm=rms(c), attn=cross, attn_gate=gate, post_norm=rms(c), ffn=glu(c), ffn_gate=gate)
     stated = c.raw("cross_attention_layers") is not None
-    crossed = set(c.numbers("cross_attention_layers") if stated else range(3, 40, 5))
+    crossed = set(c.layer_indices("cross_attention_layers") if stated else range(3, 40, 5))
     layers = [gated if i in crossed else plain for i in range(c.num_hidden_layers)]
     parts = dict(causal_lm(c, layers, norm=rms(c)).items)
     return block(**parts | {"embed_tokens": Embedding(rows=c.vocab_size + 8, width=c.hidden_size)})

@@ -61,8 +61,8 @@ DEFAULTS = {"patch_sizes": [16, 6, 5, 4], "hidden_sizes": [256, 512, 1024, 2048]
 
 def sizes(v: Config, name: str) -> list[int]:
     """One number for each layer of the encoder of sound."""
-    stated = v.listed(name)
-    found = DEFAULTS[name] if stated is None else [v.whole(name, size) for size in stated]
+    stated = v.list_of(name)
+    found = DEFAULTS[name] if stated is None else [v.size(name, size) for size in stated]
     v.require(len(found) >= v.num_hidden_layers, f"{name} has {len(found)} entries for {v.num_hidden_layers} layers")
     return found[: v.num_hidden_layers]
 

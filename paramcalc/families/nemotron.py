@@ -37,7 +37,7 @@ def radio(v: Config) -> Block:
     width = symbolic("d_ff", hidden, origin="hidden_size x mlp_ratio")
     ffn = Mlp(width=d, hidden=width, gated=v.use_swiglu_ffn, bias=True)
     layer = layer_scaled(layer_norm(v), mha(v, qkv_bias=v.qkv_bias), ffn)
-    chosen = v.listed("summary_idxs")
+    chosen = v.list_of("summary_idxs")
     return block(
         "vision",
         patches=Linear(d_in=patch, d_out=d),
@@ -105,7 +105,7 @@ def nemotron_h_omni(c: Config) -> Component:
     if c.raw("audio_config") is None:
         return assemble_multimodal(language, vision_tower=seen, projector=projector)
     heard, a = tower_in(c, "audio_config")
-    hidden = a.stated("projection_hidden_size")
+    hidden = a.required("projection_hidden_size")
     sound = two_layers(a.hidden_size, hidden, d, bias=a.projection_bias)
     audio_projector = block("projector", norm=Norm(width=a.hidden_size), **sound)
     return assemble_multimodal(

@@ -26,7 +26,7 @@ def post_norm(c: Config, hidden: int | None) -> Block:
 def openai_gpt(c: Config) -> Block:
     """The first GPT: post-norm, learned positions, no final norm (OpenAIGPTLMHeadModel)."""
     items = post_norm(c, None).items
-    layer = block(**{**items, "attn": items["attn"].but(cache_note=UNCACHED)})
+    layer = block(**{**items, "attn": items["attn"].replace(cache_note=UNCACHED)})
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=None, before={"positions": learned_positions(c)})
 
 
@@ -80,7 +80,7 @@ def cpmant(c: Config) -> Block:
         position_bias=Param(shape=(buckets, h), category="attention"),
         layers=stack(
             "encoder",
-            Run(c.num_hidden_layers, layer.but(inexact="soft prompts are not counted as tokens")),
+            Run(c.num_hidden_layers, layer.replace(inexact="soft prompts are not counted as tokens")),
             causal=True,
         ),
         norm=norm,

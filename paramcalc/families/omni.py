@@ -21,7 +21,7 @@ from paramcalc.tree.leaves import Embedding, Linear
 def qwen2_5_omni_audio(v: Config) -> Block:
     """Whisper's encoder without stored positions, and a projection (Qwen2_5OmniAudioEncoder)."""
     d, out, norm = v.hidden_size, v.output_dim, tower_norm(v.hidden_size)
-    layer = pre_norm(norm, mha(v).but(k_bias=False), mlp(v, v.intermediate_size))
+    layer = pre_norm(norm, mha(v).replace(k_bias=False), mlp(v, v.intermediate_size))
     return block(
         "other",
         **spectrogram(v),
@@ -48,8 +48,8 @@ def thinker(c: Config, kin: str) -> Component:
         raise unknown_head(c)
     heard, _ = tower_in(c, "audio_config")
     seen, v = tower_in(c, "vision_config")
-    text = get_family(c.declared("text_config").kind)
-    reading = text.reading._replace(fixed={**text.reading.fixed, "tie_word_embeddings": c.tie_word_embeddings})
+    text = get_family(c.section_schema("text_config").kind)
+    reading = text.schema._replace(fixed={**text.schema.fixed, "tie_word_embeddings": c.tie_word_embeddings})
     language = text.recipe(c.section("text_config", reading, family=text.name))
     merger = qwen2_5_merger(v) if kin == "qwen2_5_omni" else qwen3_merger(v, deep=True)
     return assemble_multimodal(language, audio_tower=heard, vision_tower=seen, projector=merger)

@@ -61,7 +61,7 @@ def dit(v: Config) -> Block:
 
 def speaker(v: Config) -> Block:
     """Convolutions that see what sets a voice apart (ECAPA-TDNN, 2005.07143)."""
-    widths, kernels, dilations = (v.sizes(f"enc_{name}") for name in ("channels", "kernel_sizes", "dilations"))
+    widths, kernels, dilations = (v.size_list(f"enc_{name}") for name in ("channels", "kernel_sizes", "dilations"))
     equal = 0 < len(widths) == len(kernels) == len(dilations)
     v.require(equal, "enc_channels, enc_kernel_sizes and enc_dilations are not equally long")
     scale, last, narrow = v.enc_res2net_scale, widths[-1], v.enc_attention_channels
@@ -106,7 +106,7 @@ def qwen3_talker(t: Config) -> Block:
     into = block(**two_layers(t.thinker_hidden_size, q.intermediate_size, q.hidden_size))
     parts = dict(decoder.items)
     if t.tie_word_embeddings:
-        parts["head"] = parts["head"].but(tied_to="talker.embed_codes")
+        parts["head"] = parts["head"].replace(tied_to="talker.embed_codes")
     return block("other", text_proj=into, hidden_proj=into, **parts, code_predictor=further)
 
 
@@ -118,7 +118,11 @@ def normed_attention(q: Config) -> Component:
 @tower("qwen3_omni_moe_talker_text")
 def qwen3_talker_text(q: Config) -> Block:
     """The decoder of first codes (Qwen3OmniMoeTalkerModel)."""
-    d, norm, shared = q.hidden_size, tower_norm(q.hidden_size, bias=False), q.stated("shared_expert_intermediate_size")
+    d, norm, shared = (
+        q.hidden_size,
+        tower_norm(q.hidden_size, bias=False),
+        q.required("shared_expert_intermediate_size"),
+    )
     ffn = moe(q, q.moe_intermediate_size, experts=q.num_experts, shared=shared, shared_gate=True)
     return block(
         "other",
@@ -150,11 +154,11 @@ def code2wav(v: Config) -> Block:
     layer = layer_scaled(norm, gqa(v, bias=v.attention_bias), glu(v))
     next_layer = block(conv=Conv1d(channels=d, kernel=7), norm=tower_norm(d), ffn=mlp(v, 4 * d), scale=scale)
     parts: dict[str, Component] = {}
-    for i, factor in enumerate(v.sizes("upsampling_ratios")):
+    for i, factor in enumerate(v.size_list("upsampling_ratios")):
         parts[f"resize_{i}"] = block(conv=wave(d, d, factor), convnext=next_layer)
     before = v.decoder_dim
     parts["conv_in"] = wave(d, before, 7)
-    for i, rate in enumerate(v.sizes("upsample_rates")):
+    for i, rate in enumerate(v.size_list("upsample_rates")):
         width = symbolic(f"c_{i + 1}", v.decoder_dim // 2 ** (i + 1), origin=f"decoder_dim / 2^{i + 1}")
         bends = snake(width)
         one = block(snake_1=bends, conv_1=wave(width, width, 7), snake_2=bends, conv_2=wave(width, width, 1))

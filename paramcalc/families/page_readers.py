@@ -33,11 +33,11 @@ def shrinking(v: Config) -> Block:
 
 def shrunk(v: Config) -> tuple[int, int]:
     """Channels behind each of the two convolutions."""
-    stated = v.listed("downsample_channels")
+    stated = v.list_of("downsample_channels")
     if stated is None:
         return 512, v.last_channels
     v.require(len(stated) == 2, f"downsample_channels has {len(stated)} entries, not one for each convolution")
-    return v.whole("downsample_channels", stated[0]), v.whole("downsample_channels", stated[1])
+    return v.size("downsample_channels", stated[0]), v.size("downsample_channels", stated[1])
 
 
 @tower("deepseek_ocr2_encoder")
@@ -127,7 +127,7 @@ def granite_docling(c: Config) -> Component:
     def projector(v: Config, d: int) -> Block:
         del d
         dv, out, side, norm = v.hidden_size, v.out_hidden_size, v.scale_factor, Norm(width=v.out_hidden_size, bias=True)
-        tapped = v.listed("deepstack_visual_indexes")
+        tapped = v.list_of("deepstack_visual_indexes")
 
         def path(side: int) -> Block:
             joined = dv * side * side

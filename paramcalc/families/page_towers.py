@@ -26,10 +26,10 @@ def segment_anything(v: Config) -> Block:
     def layer(reach: int) -> Block:
         distances = Param(shape=(2 * reach - 1, equal_heads(v)))
         seen = block(height=distances, width=distances) if v.use_rel_pos else None
-        return pre_norm(layer_norm(v), mha(v, qkv_bias=v.qkv_bias).but(inner=seen), mlp(v, hidden))
+        return pre_norm(layer_norm(v), mha(v, qkv_bias=v.qkv_bias).replace(inner=seen), mlp(v, hidden))
 
     stated = v.raw("global_attn_indexes") is not None
-    everywhere = v.numbers("global_attn_indexes") if stated else [2, 5, 8, 11]
+    everywhere = v.layer_indices("global_attn_indexes") if stated else [2, 5, 8, 11]
     windowed, whole = layer(v.window_size or side), layer(side)
     return block(
         "vision",
@@ -88,7 +88,7 @@ def qformer(v: Config) -> Block:
     InstructBLIP's read the instruction too.
     """
     norm, attn, ffn = layer_norm(v), mha(v), mlp(v, v.intermediate_size)
-    cross = mha(v, source="cross").but(kv_width=v.encoder_hidden_size)
+    cross = mha(v, source="cross").replace(kv_width=v.encoder_hidden_size)
     text = {"text_ffn": ffn, "text_ffn_norm": norm} if v.use_qformer_text_input else {}
     before: dict[str, Component] = embeddings(v, v.hidden_size, types=False) if v.reads else {"norm": norm}
 
@@ -127,7 +127,7 @@ def beit(v: Config) -> Block:
     started = v.raw("layer_scale_init_value")
     v.require(started is None or isinstance(started, int | float), "layer_scale_init_value must be a number")
     join = layer_scaled if started is None or started > 0 else pre_norm
-    attn = mha(v).but(k_bias=False, inner=distances if v.use_relative_position_bias else None)
+    attn = mha(v).replace(k_bias=False, inner=distances if v.use_relative_position_bias else None)
     layer = join(norm, attn, mlp(v, v.intermediate_size))
     token, rows = Param(shape=(1, 1, d)), places[0] * places[1] + 1
     return block(
@@ -154,7 +154,7 @@ def grid(v: Config) -> tuple[int, int]:
 @tower("swin", "donut-swin")
 def swin(v: Config) -> Block:
     """Attention within windows, four vectors joined between stages (Swin Transformer, 2103.14030; SwinModel)."""
-    depths, heads = v.sizes("depths"), v.sizes("num_heads")
+    depths, heads = v.size_list("depths"), v.size_list("num_heads")
     v.require(0 < len(depths) <= len(heads), f"num_heads has {len(heads)} entries, depths {len(depths)}")
     d, donut, places = v.embed_dim, v.family == "donut-swin", grid(v)
     rows = places[0] * places[1] + (1 if donut else 0)
@@ -180,7 +180,7 @@ def swin(v: Config) -> Block:
 
 def swin_width(v: Config) -> int:
     """Channels of the last stage."""
-    return symbolic("d", v.embed_dim * 2 ** (len(v.listed("depths") or []) - 1), origin="embed_dim x 2^(stages - 1)")
+    return symbolic("d", v.embed_dim * 2 ** (len(v.list_of("depths") or []) - 1), origin="embed_dim x 2^(stages - 1)")
 
 
 def swin_layer(v: Config, width: int, heads: int, *, stored: bool) -> Block:

@@ -43,12 +43,12 @@ def perceiver_layer(
     factor = c.self_attention_widening_factor if source is None else c.cross_attention_widening_factor
     kind, out = ("self", v) if source is None else ("cross", width)
     dims = dict(value_dim=v // heads, kv_width=source, out_width=out)
-    attn = sized_attention(width, heads, qk // heads, bias=True, source=kind).but(**dims)
+    attn = sized_attention(width, heads, qk // heads, bias=True, source=kind).replace(**dims)
     norm = Norm(width=width, bias=True)
     ffn = Mlp(width=width, hidden=(widening or factor) * width, gated=False, bias=True)
     source_norm = None if source is None else Norm(width=source, bias=True)
     layer = block(input_norm=norm, source_norm=source_norm, attn=attn, post_norm=norm, ffn=ffn)
-    return layer.but(inexact="latents are counted as if there were one for each token")
+    return layer.replace(inexact="latents are counted as if there were one for each token")
 
 
 def perceiver_head(c: Config) -> dict[str, Component]:

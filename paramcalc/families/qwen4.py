@@ -26,9 +26,9 @@ MOST_TABLES = 1000  # finding a prime number for each takes a moment
 def qwen4_exp_text(c: Config) -> Block:
     """Gated DeltaNets and indexed attention between gated residual streams, hashed n-grams (Qwen4ExpForCausalLM)."""
     default = every(c.full_attention_interval, INDEXED, otherwise=LINEAR, layers=c.num_hidden_layers)
-    words = [INDEXED if w == FULL else w for w in c.words("layer_types", (LINEAR, INDEXED, FULL)) or default]
+    words = [INDEXED if w == FULL else w for w in c.layer_words("layer_types", (LINEAR, INDEXED, FULL)) or default]
     mixers = {word: delta_net(c) if word == LINEAR else qwen4_attention(c) for word in words}
-    shared, ids = c.shared_expert_intermediate_size, sorted(set(c.numbers("ple_layer_ids")))
+    shared, ids = c.shared_expert_intermediate_size, sorted(set(c.layer_indices("ple_layer_ids")))
     linear = all(i > 0 and words[i - 1 : i] == [LINEAR] for i in ids)
     c.require(linear, "ple_layer_ids has a layer that is not a linear one")
     sparse = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared, shared_gate=True)
@@ -37,15 +37,15 @@ def qwen4_exp_text(c: Config) -> Block:
     stack: list[Component] = [layers[word] for word in words]
     for i, parts in zip(ids, ngrams(c, len(ids)), strict=True):
         stack[i - 1] = block(ngrams=parts, **layers[LINEAR].items)
-    return causal_lm(c, stack, norm=mix.but(injects=False))
+    return causal_lm(c, stack, norm=mix.replace(injects=False))
 
 
 def qwen4_attention(c: Config) -> Component:
     """Attention with a gate on every channel and an indexer whose queries and one key come from the layer's input."""
-    d, bias, d_i = c.hidden_size, c.attention_bias, c.stated("indexer_head_dim")
-    c.require(c.stated("indexer_kv_heads") == 1, "indexer_kv_heads must be 1")
-    indexer = unweighted_indexer(d, c.stated("indexer_n_heads"), d_i, keep=c.stated("indexer_budget"))
-    indexer = indexer.but(pool=c.stated("indexer_compress_ratio"), seen_alone=True)
+    d, bias, d_i = c.hidden_size, c.attention_bias, c.required("indexer_head_dim")
+    c.require(c.required("indexer_kv_heads") == 1, "indexer_kv_heads must be 1")
+    indexer = unweighted_indexer(d, c.required("indexer_n_heads"), d_i, keep=c.required("indexer_budget"))
+    indexer = indexer.replace(pool=c.required("indexer_compress_ratio"), seen_alone=True)
     gate = head_gate(d, c.num_attention_heads, c.head_dim, bias=bias)
     return qk_norm_per_head(c, bias=bias, inner=gate, indexer=indexer)
 

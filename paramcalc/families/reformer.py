@@ -34,7 +34,7 @@ def reformer(c: Config) -> Block:
 
 def reformer_words(c: Config) -> list[str]:
     """The word for each layer. A list of one word stands for any depth; of two, it may be longer than the model."""
-    words = c.listed("attn_layers") or []
+    words = c.list_of("attn_layers") or []
     c.require(set(words) <= {"local", "lsh"}, f"attn_layers {words} has unknown words", "known: local, lsh")
     depth = c.num_hidden_layers or len(words)
     if len(set(words)) == 1:
@@ -45,7 +45,7 @@ def reformer_words(c: Config) -> list[str]:
 
 def axial_positions(c: Config) -> Block:
     """One table for each axis of a grid of positions; what they say is joined to the width."""
-    shape, widths = c.numbers("axial_pos_shape") or [64, 64], c.numbers("axial_pos_embds_dim") or [64, 192]
+    shape, widths = c.layer_indices("axial_pos_shape") or [64, 64], c.layer_indices("axial_pos_embds_dim") or [64, 192]
     c.require(
         sum(widths) == c.hidden_size and len(widths) == len(shape),
         f"axial_pos_embds_dim {widths} does not add up to hidden_size ({c.hidden_size})",

@@ -28,7 +28,7 @@ class Family(NamedTuple):
     name: str
     main_class: str  # the class meant when `architectures` is absent
     recipe: Recipe
-    reading: ConfigSchema
+    schema: ConfigSchema
 
     @property
     def class_prefix(self) -> str:

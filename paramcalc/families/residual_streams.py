@@ -34,16 +34,16 @@ def merged(c: Config) -> Block:
 def hy_v4(c: Config) -> Block:
     """DeepSeek-V3.2 with gates and sinks, indexers in some layers, and residual streams (HYV4ForCausalLM)."""
     gate = head_gate(c.hidden_size, c.num_attention_heads, c.v_head_dim)
-    attn = latent_attention(c).but(sinks=True, inner=gate)
+    attn = latent_attention(c).replace(sinks=True, inner=gate)
     index = {"full": lightning_indexer(c, c.q_lora_rank), "shared": None}
     default = ["shared" if i and (i - 1) % 4 else "full" for i in range(c.num_hidden_layers)]
     ffn, mix = {DENSE: glu(c), SPARSE: mla_moe(c)}, streams(c, 2 * c.hc_mult, 2)
     layers = {
-        (word, kind): streamed(c, attn.but(indexer=index[word], picks=c.index_topk), ffn[kind], mix)
+        (word, kind): streamed(c, attn.replace(indexer=index[word], picks=c.index_topk), ffn[kind], mix)
         for word in index
         for kind in ffn
     }
-    words = zip(c.words("indexer_types", index) or default, mlp_types(c, first_dense(c, 1)), strict=True)
+    words = zip(c.layer_words("indexer_types", index) or default, mlp_types(c, first_dense(c, 1)), strict=True)
     return causal_lm(c, [layers[pair] for pair in words], norm=merged(c))
 
 
@@ -56,14 +56,14 @@ def deepseek_v4(c: Config) -> Block:
     mix, attn, ffn = streams(c, (c.hc_mult + 2) * c.hc_mult, 3), v4_attention(c), v4_experts(c)
     layers = {(a, f): streamed(c, attn[a], ffn[f], mix) for a in attn for f in ffn}
     hashes = ["hash_moe" if i < c.num_hash_layers else "moe" for i in range(c.num_hidden_layers)]
-    words = zip(v4_words(c), c.words("mlp_layer_types", ffn) or hashes, strict=True)
+    words = zip(v4_words(c), c.layer_words("mlp_layer_types", ffn) or hashes, strict=True)
     return causal_lm(c, [layers[pair] for pair in words], norm=merged(c))
 
 
 def v4_words(c: Config) -> list[str]:
     """Each layer's attention: `layer_types`, or the original file's ratios, or the two compressed kinds in turn."""
-    ratios, depth = c.numbers("compress_ratios"), c.num_hidden_layers
-    words = c.words("layer_types", (SLIDING, CSA, HCA))
+    ratios, depth = c.layer_indices("compress_ratios"), c.num_hidden_layers
+    words = c.layer_words("layer_types", (SLIDING, CSA, HCA))
     if words is None and ratios:
         c.require(set(ratios) <= set(RATIO_WORDS), f"compress_ratios is {ratios!r}", "known: 0, 4, 128")
         c.require(len(ratios) >= depth, f"compress_ratios has {len(ratios)} entries for {depth} layers")
@@ -86,13 +86,13 @@ def v4_attention(c: Config) -> dict[str, Component]:
         window=c.sliding_window,
     )
     small = Compressor(width=c.hidden_size, head_dim=c.index_head_dim, rate=csa, overlap=2)
-    indexer = lightning_indexer(c, c.q_lora_rank).but(k_norm=None, compressor=small)
+    indexer = lightning_indexer(c, c.q_lora_rank).replace(k_norm=None, compressor=small)
     heavy = Compressor(width=c.hidden_size, head_dim=d_h, rate=hca)
     light = Compressor(width=c.hidden_size, head_dim=d_h, rate=csa, overlap=2)
     return {
         SLIDING: window,
-        HCA: window.but(compressor=heavy),
-        CSA: window.but(compressor=light, indexer=indexer),
+        HCA: window.replace(compressor=heavy),
+        CSA: window.replace(compressor=light, indexer=indexer),
     }
 
 

@@ -145,7 +145,7 @@ def neomme_layer(c: Config, *, window: int | None) -> Block:
     return block(
         lambdas=Param(shape=(2,)),
         input_norm=norm,
-        attn=attn.but(inner=inner),
+        attn=attn.replace(inner=inner),
         post_norm=norm,
         ffn=mlp(c, c.intermediate_size, bias=c.mlp_bias),
     )

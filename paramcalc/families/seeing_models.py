@@ -48,7 +48,7 @@ def molmo2_vision(v: Config) -> Block:
 def molmo2(c: Config) -> Component:
     """A ViT of which some layers are pooled by attention, a gated projection, Qwen3 or OLMo (Molmo 2)."""
     a = c.section("adapter_config")
-    taps = a.numbers("vision_feature_layer") or [24, 18]
+    taps = a.layer_indices("vision_feature_layer") or [24, 18]
     if text_alone(c):
         c.raw("vision_config")
         return section_alone(c, "vit_config")

@@ -46,8 +46,8 @@ def lstm(width: int, depth: int) -> Block:
 
 def steps(v: Config, default: list[int]) -> list[int]:
     """How many samples each level joins, the last of the encoder first."""
-    stated = v.listed("upsampling_ratios")
-    return default if stated is None else [v.whole("upsampling_ratios", ratio) for ratio in stated]
+    stated = v.list_of("upsampling_ratios")
+    return default if stated is None else [v.size("upsampling_ratios", ratio) for ratio in stated]
 
 
 def seanet(v: Config, ratios: list[int], inner: Component | None = None) -> tuple[Block, Block]:
@@ -82,7 +82,7 @@ def encodec(v: Config) -> Block:
 
 def books(v: Config, hop: int) -> Block:
     """As many books of codes as the widest bandwidth has room for."""
-    rates = v.listed("target_bandwidths") or [1.5, 3.0, 6.0, 12.0, 24.0]
+    rates = v.list_of("target_bandwidths") or [1.5, 3.0, 6.0, 12.0, 24.0]
     rows, width = v.codebook_size, v.codebook_dim or v.hidden_size
     v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is no power of two")
     bits = int(rows).bit_length() - 1
@@ -126,7 +126,7 @@ def mimi(v: Config) -> Block:
     fewer = more = None
     if stride:
         fewer = Conv1d(channels=d, kernel=2 * stride, per_group=d, bias=False, per="tower")
-        more = fewer.but(per_group=symbolic("d_g", d // groups, origin="d / upsample_groups"))
+        more = fewer.replace(per_group=symbolic("d_g", d // groups, origin="d / upsample_groups"))
     return block(
         "other",
         encoder=block(convolutions=down, layers=stack("audio", layers), downsample=fewer) if halves[0] else None,
@@ -138,7 +138,7 @@ def mimi(v: Config) -> Block:
 def half(v: Config, name: str) -> bool:
     """Whether a half of the codec is there: a null drops it, and nothing else may be said."""
     v.require(v.raw(name) is None, f"{name} may only be null", "it follows from the other fields")
-    return not v.says(name)
+    return not v.has(name)
 
 
 def strides(v: Config, hop: int) -> int:
@@ -186,9 +186,9 @@ def hifi_gan(v: Config, d_in: int, *, snakes: bool = False) -> dict[str, Compone
 
     `snakes`: behind periodic activations, as in BigVGAN.
     """
-    first, depth = v.upsample_initial_channel, len(v.sizes("upsample_rates"))
-    kernels = v.sizes("upsample_kernel_sizes")
-    blocks, dilations = v.sizes("resblock_kernel_sizes"), v.listed("resblock_dilation_sizes") or []
+    first, depth = v.upsample_initial_channel, len(v.size_list("upsample_rates"))
+    kernels = v.size_list("upsample_kernel_sizes")
+    blocks, dilations = v.size_list("resblock_kernel_sizes"), v.list_of("resblock_dilation_sizes") or []
     v.require(0 < depth <= len(kernels), f"upsample_rates has {depth} entries, upsample_kernel_sizes {len(kernels)}")
     v.require(all(isinstance(one, list) for one in dilations), "resblock_dilation_sizes must be lists")
     short = snakes and any(len(one) < 3 for one in dilations)

@@ -81,7 +81,7 @@ def dbrx(c: Config) -> Block:
 @family("hunyuan_v1_moe")
 def hunyuan_v1_moe(c: Config) -> Block:
     """Normed queries and keys; routed experts and a shared one in every layer (HunYuanMoEV1ForCausalLM)."""
-    c.stated("head_dim")  # the class has no rule for it
+    c.required("head_dim")  # the class has no rule for it
     same, depth = [c.intermediate_size] * c.num_hidden_layers, c.num_hidden_layers
     ignored_fields(
         c, moe_intermediate_size=same, num_shared_expert=[1] * depth, use_mixed_mlp_moe=True, use_qk_norm=True
@@ -89,7 +89,7 @@ def hunyuan_v1_moe(c: Config) -> Block:
     ignored_fields(c, use_cla=False, use_mla=False)
     width, listed = c.intermediate_size, c.raw("num_experts_per_tok")
     tops = c.per_layer("num_experts_per_tok") if isinstance(listed, list) else None
-    tops = [c.whole("num_experts_per_tok", k) for k in tops] if tops else [c.num_experts_per_tok] * depth
+    tops = [c.size("num_experts_per_tok", k) for k in tops] if tops else [c.num_experts_per_tok] * depth
     ffn = {k: moe(c, width, experts=c.num_local_experts, shared=width, top_k=k) for k in dict.fromkeys(tops)}
     return decoder(c, qk_norm_per_head(c, bias=c.attention_bias), ffn, ffn_words=tops)
 

@@ -48,7 +48,7 @@ def dots1(c: Config) -> Block:
     attn = sliding(qk_norm_per_head(c, bias=c.attention_bias), window)
     ffn: dict[str, Component] = {DENSE: glu(c)}
     if c.first_k_dense_replace < c.num_hidden_layers:
-        n, count = c.stated("n_shared_experts"), c.stated("num_local_experts")
+        n, count = c.required("n_shared_experts"), c.required("num_local_experts")
         ffn[SPARSE] = moe(c, e, experts=count, shared=n * e, shared_count=n, correction=True)
     first = c.num_hidden_layers if window is None else c.max_window_layers
     words = attention_types(c, [FULL if i < first else SLIDING for i in range(c.num_hidden_layers)])
@@ -83,7 +83,7 @@ def cohere2_moe(c: Config) -> Block:
 @family("laguna")
 def laguna(c: Config) -> Block:
     """A gate per head or channel, heads of their own number in each layer, experts (LagunaForCausalLM)."""
-    stated = [c.whole("num_attention_heads", n) for n in c.per_layer("num_attention_heads_per_layer") or ()]
+    stated = [c.size("num_attention_heads", n) for n in c.per_layer("num_attention_heads_per_layer") or ()]
     heads = stated or [c.num_attention_heads] * c.num_hidden_layers
     pairs = list(zip(attention_types(c, [FULL] * len(heads)), heads, strict=True))
     attn = {pair: laguna_attention(c, pair[1], c.sliding_window if pair[0] == SLIDING else None) for pair in pairs}
@@ -106,9 +106,9 @@ def laguna_attention(c: Config, heads: int, window: int | None) -> Attention:
 @family("mimo_v2_flash")
 def mimo_v2_flash(c: Config) -> Block:
     """Sliding layers with sinks and twice the key/value heads, narrow values, experts (MiMoV2FlashForCausalLM)."""
-    full = gqa(c, qkv_bias=c.attention_bias).but(value_dim=c.v_head_dim)
+    full = gqa(c, qkv_bias=c.attention_bias).replace(value_dim=c.v_head_dim)
     slides = {"kv_heads": 2 * c.num_key_value_heads, "sinks": True, "window": c.sliding_window}
-    attn = {FULL: full, SLIDING: full.but(**slides)}
+    attn = {FULL: full, SLIDING: full.replace(**slides)}
     default = [FULL if i == 0 or (i + 1) % 6 == 0 else SLIDING for i in range(c.num_hidden_layers)]
     experts = moe(c, c.moe_intermediate_size, experts=c.num_local_experts, correction=True)
     ffn, ffn_words = {DENSE: glu(c), SPARSE: experts}, mlp_types(c, first_dense(c, 1))
@@ -140,7 +140,7 @@ def minimax_m3_text(c: Config) -> Block:
     attn = {FULL: qk_norm_per_head(c), INDEXED: qk_norm_per_head(c, indexer=indexer)}
     experts = moe(c, c.intermediate_size, experts=c.num_experts, shared=c.shared_intermediate_size, correction=True)
     flags, moe_flags = legacy.raw("sparse_attention_freq"), c.per_layer("moe_layer_freq")
-    words = c.words("layer_types", attn) or flagged(c, flags, INDEXED, FULL) or [FULL] * c.num_hidden_layers
+    words = c.layer_words("layer_types", attn) or flagged(c, flags, INDEXED, FULL) or [FULL] * c.num_hidden_layers
     ffn_words = mlp_types(c, flagged(c, moe_flags, SPARSE, DENSE) or [SPARSE] * c.num_hidden_layers)
     ffn = {DENSE: glu(c, c.dense_intermediate_size), SPARSE: experts}
     return decoder(c, attn, ffn, words, ffn_words)
@@ -159,13 +159,13 @@ def flagged(c: Config, flags: list[int] | None, word: str, otherwise: str) -> li
 def llama4_text(c: Config) -> Block:
     """Chunked and full attention; experts beside a shared one in the layers of moe_layers (Llama4ForCausalLM)."""
     width, depth, full = c.intermediate_size, c.num_hidden_layers, gqa(c, bias=c.attention_bias)
-    attn = {FULL: full, CHUNKED: full.but(window=c.attention_chunk_size)}
+    attn = {FULL: full, CHUNKED: full.replace(window=c.attention_chunk_size)}
     rotary = c.per_layer("no_rope_layers") if c.raw("no_rope_layers") else None
     rotary = rotary or [(i + 1) % c.no_rope_layer_interval for i in range(depth)]
     chunks = c.attention_chunk_size is not None
-    words = c.words("layer_types", attn) or [CHUNKED if flag and chunks else FULL for flag in rotary]
+    words = c.layer_words("layer_types", attn) or [CHUNKED if flag and chunks else FULL for flag in rotary]
     step, listed = c.interleave_moe_layer_step, c.raw("moe_layers") is not None
-    sparse = set(c.numbers("moe_layers") if listed else range(step - 1, depth, step))
+    sparse = set(c.layer_indices("moe_layers") if listed else range(step - 1, depth, step))
     ffn_words = [SPARSE if i in sparse else DENSE for i in range(depth)]
     ffn = {
         DENSE: glu(c, c.intermediate_size_mlp),

@@ -34,7 +34,7 @@ def whisper(c: Config) -> Block:
 def listener(c: Config) -> Block:
     """A decoder's layer, which attends to as many frames whatever is said: sound is cut or padded to 30 seconds."""
     one = bart_layer(c, "decoder", WHISPER_LAYOUT)
-    return block(**{**one.items, "cross_attn": one.items["cross_attn"].but(source_tokens=c.max_source_positions)})
+    return block(**{**one.items, "cross_attn": one.items["cross_attn"].replace(source_tokens=c.max_source_positions)})
 
 
 def audio_head(c: Config) -> dict[str, Component]:

@@ -50,8 +50,8 @@ def longt5(c: Config) -> Block:
         first, rest = (beside | bias, beside) if kind == "transient-global" else ({}, {})
         window = 2 * c.local_radius + 1
         why = "blocks with their neighbours are counted as windows"
-        biased = layer(c, role, buckets=buckets(c), window=window, beside=first).but(inexact=why)
-        return first_and_rest(biased, layer(c, role, window=window, beside=rest).but(inexact=why), depth, role)
+        biased = layer(c, role, buckets=buckets(c), window=window, beside=first).replace(inexact=why)
+        return first_and_rest(biased, layer(c, role, window=window, beside=rest).replace(inexact=why), depth, role)
 
     return model(c, stack_of)
 
@@ -95,7 +95,7 @@ def udop(c: Config) -> Block:
     patches = PatchEmbedding(width=c.hidden_size, channels=c.num_channels, patch=(height, width))
     places, parts = Embedding(rows=c.max_2d_position_embeddings, width=c.hidden_size, divided=False), dict(t5(c).items)
     inputs: dict[str, dict[str, Component]] = {
-        "encoder": {"patches": patches.but(tied_to="patches"), "places": block(x=places, y=places)},
+        "encoder": {"patches": patches.replace(tied_to="patches"), "places": block(x=places, y=places)},
         "decoder": {"patches": patches},
     }
     for role in inputs.keys() & parts.keys():
@@ -105,13 +105,13 @@ def udop(c: Config) -> Block:
 
 def page_distances(c: Config) -> Block:
     """Tables of biases by distance: along the text, across the page and down it; the first may be the layers' own."""
-    stated = c.listed("relative_bias_args")
+    stated = c.list_of("relative_bias_args")
     kinds = [{"type": word} for word in PAGE_AXES] if stated is None else stated
     tables: dict[str, Component] = {}
     for i, kind in enumerate(kinds):
         c.require(kind.get("type") in PAGE_AXES, f"relative_bias_args has the unknown type {kind.get('type')!r}")
         spare = 2 if kind.get("prefix_bucket") and not kind.get("expand") else 0
-        rows = c.whole("relative_bias_args", kind.get("relative_attention_num_buckets", 32)) + spare
+        rows = c.size("relative_bias_args", kind.get("relative_attention_num_buckets", 32)) + spare
         tables[f"{kind['type']}_{i}"] = Embedding(
             rows=buckets(c) if not i and c.head != "none" else rows,
             width=c.num_attention_heads,
@@ -221,7 +221,7 @@ def layer(
 
 def feed_forward(c: Config) -> Mlp:
     """A plain or gated FFN, as feed_forward_proj says."""
-    gated = c.feed_forward_proj.startswith("gated-") if not c.says("is_gated_act") else c.is_gated_act
+    gated = c.feed_forward_proj.startswith("gated-") if not c.has("is_gated_act") else c.is_gated_act
     return Mlp(width=c.hidden_size, hidden=c.d_ff, gated=gated)
 
 

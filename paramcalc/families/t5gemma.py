@@ -22,8 +22,8 @@ def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width
 
     def one(window: int | None) -> Block:
         attn = gqa(side, bias=bias, qk_norm=per_head, window=window)
-        cross = attn.but(source="cross", window=None, kv_width=kv_width)
-        attn = attn.but(merged=role == "decoder" and kv_width is None)
+        cross = attn.replace(source="cross", window=None, kv_width=kv_width)
+        attn = attn.replace(merged=role == "decoder" and kv_width is None)
         steps = {"attn": attn} | ({"cross_attn": cross} if kv_width else {}) | {"ffn": glu(side)}
         return block(
             **{
@@ -94,8 +94,8 @@ def t5gemma2(c: Config) -> Block:
         norm=rms(one),
     )
     decoder = block(
-        embed_tokens=table.but(tied_to=owner if tied else None),
-        end_of_image=end.but(tied_to="encoder.end_of_image" if tied else None),
+        embed_tokens=table.replace(tied_to=owner if tied else None),
+        end_of_image=end.replace(tied_to="encoder.end_of_image" if tied else None),
         layers=sides["decoder"],
         norm=rms(two),
     )

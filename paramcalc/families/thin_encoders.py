@@ -63,11 +63,11 @@ def mobilebert_lm_head(c: Config) -> Block:
 @family("funnel")
 def funnel(c: Config) -> Block:
     """Blocks of layers that halve the sequence, and a decoder that restores it (FunnelForMaskedLM, 2006.03236)."""
-    sizes = c.numbers("block_sizes") or [4, 4, 4]
-    repeats = c.numbers("block_repeats") or [1] * len(sizes)
+    sizes = c.layer_indices("block_sizes") or [4, 4, 4]
+    repeats = c.layer_indices("block_repeats") or [1] * len(sizes)
     c.require(len(sizes) == len(repeats), "block_sizes and block_repeats differ in length")
     layer, base = (
-        funnel_layer(c).but(inexact="blocks that halve the sequence are counted at full length"),
+        funnel_layer(c).replace(inexact="blocks that halve the sequence are counted at full length"),
         c.head in ("base", *CLASSIFIED),
     )
     runs = [Run(size, layer, passes=passes) for size, passes in zip(sizes, repeats, strict=True)]

@@ -133,7 +133,7 @@ def flag(a: Config, name: str) -> bool | None:
 def seen_by_network(c: Config, projector: Callable[[Config, int], Component]) -> Component:
     """Any language model behind a network and a projector; these are marked where the network is not known."""
     language, d = any_language_model(c)
-    declared, given = c.declared("vision_config"), c.raw("vision_config") is not None
+    declared, given = c.section_schema("vision_config"), c.raw("vision_config") is not None
     names = {"model_type": "timm_wrapper", "network": "resnet50", **({} if given else declared.defaults)}
     v = c.section("vision_config", ConfigSchema(names, {"network": "architecture"}))
     if v.model_type != "timm_wrapper" or v.network not in (*ENCODERS, *CONVOLUTIONAL):
@@ -148,7 +148,7 @@ def fast_vlm(c: Config) -> Component:
     """A convolutional network, two layers, any language model (FastVLM, 2412.13303; FastVlm...Generation)."""
 
     def projector(v: Config, d: int) -> Block:
-        return block("projector", **two_layers(v.stated("hidden_size"), d, d, bias=c.multimodal_projector_bias))
+        return block("projector", **two_layers(v.required("hidden_size"), d, d, bias=c.multimodal_projector_bias))
 
     return seen_by_network(c, projector)
 
@@ -163,6 +163,6 @@ def perception_lm(c: Config) -> Component:
         c.require(
             width is not None, "vision_config.model_args has no embed_dim", "the projector's width follows from it"
         )
-        return block("projector", **two_layers(a.whole("embed_dim", width), d, d))
+        return block("projector", **two_layers(a.size("embed_dim", width), d, d))
 
     return seen_by_network(c, projector)

@@ -44,7 +44,7 @@ def tokenizer(v: Config) -> Block:
 
 def sizes(v: Config) -> tuple[list[int], list[int]]:
     """What each step down joins, and how many layers follow each step and come before all."""
-    ratios, depths = v.sizes("downsampling_ratios"), v.sizes("depths")
+    ratios, depths = v.size_list("downsampling_ratios"), v.size_list("depths")
     v.require(len(depths) > len(ratios), f"depths has {len(depths)} entries, fewer than {len(ratios) + 1}")
     return ratios, depths
 

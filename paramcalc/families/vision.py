@@ -27,7 +27,7 @@ def vision(c: Config, *, any_kind: bool = False) -> tuple[Block, Config]:
 
     `any_kind` where the class builds whatever model_type the section names; else it is always the declared one.
     """
-    kind = c.declared("vision_config").kind
+    kind = c.section_schema("vision_config").kind
     if any_kind:
         kind = c.section("vision_config", ConfigSchema(dict(model_type=kind))).model_type
         c.require(kind in LONE, f"vision_config is a {kind}, which cannot be counted", f"known: {', '.join(LONE)}")
@@ -158,7 +158,7 @@ def llama4_vision(v: Config) -> Block:
 def mllama_vision(v: Config) -> Block:
     """A ViT over tiles of an image, then gated layers over all tiles (MllamaVisionModel)."""
     d, tiles, tokens = v.hidden_size, v.max_num_tiles, patch_count(v) + 1
-    shapes = v.listed("supported_aspect_ratios")
+    shapes = v.list_of("supported_aspect_ratios")
     c_shapes = symbolic("aspects", 8 if shapes is None else len(shapes), origin="length of supported_aspect_ratios")
     v.require(shapes is not None or tiles == 4, "max_num_tiles must be 4 where supported_aspect_ratios is not stated")
     gate, kinds = Param(shape=(1,)), c_shapes + 1
@@ -234,7 +234,7 @@ def qwen3_merger(v: Config, *, deep: bool) -> Block:
     last = merger(layer_norm(v), joined, v.out_hidden_size)
     if not deep:
         return last
-    tapped = v.listed("deepstack_visual_indexes")
+    tapped = v.list_of("deepstack_visual_indexes")
     each = merger(Norm(width=joined, bias=True), joined, v.out_hidden_size)
     return block(
         "projector", **last.items, **{f"deepstack_{i}": each for i in range(3 if tapped is None else len(tapped))}
@@ -286,7 +286,7 @@ def internvl_vision(v: Config) -> Block:
     image, patch = pair(v, "image_size"), pair(v, "patch_size")
     count = symbolic("patches", (image[0] // patch[0]) * (image[1] // patch[1]), origin="image_size / patch_size")
     token, qk_norm = Param(shape=(1, 1, d)), Norm(width=d) if v.use_qk_norm else None
-    attn = mha(v, qkv_bias=bias).but(q_norm=qk_norm, k_norm=qk_norm)
+    attn = mha(v, qkv_bias=bias).replace(q_norm=qk_norm, k_norm=qk_norm)
     ffn = mlp(v, v.intermediate_size)
     layer = layer_scaled(norm, attn, ffn)
     return block(
@@ -305,6 +305,6 @@ def pair(v: Config, name: str) -> tuple[int, int]:
     if not isinstance(v.raw(name), list):
         both = getattr(v, name)
         return both, both
-    sides = [v.whole(name, side) for side in v.listed(name) or ()]
+    sides = [v.size(name, side) for side in v.list_of(name) or ()]
     v.require(len(sides) == 2, f"{name} has {len(sides)} entries, not height and width")
     return sides[0], sides[1]

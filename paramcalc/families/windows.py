@@ -40,7 +40,7 @@ def smollm3(c: Config) -> Block:
 @family("ministral")
 def ministral(c: Config) -> Block:
     """Mistral with a word for each layer's attention, by default sliding (MinistralForCausalLM)."""
-    c.stated("head_dim")
+    c.required("head_dim")
     default = [SLIDING if c.sliding_window else FULL] * c.num_hidden_layers
     return decoder(c, sliding(gqa(c), c.sliding_window), glu(c), attention_types(c, default))
 

@@ -84,7 +84,7 @@ def zamba2(c: Config) -> Block:
         inner=inner,
         heads=heads,
         head_dim=inner // heads,
-        state=c.mamba_d_state,
+        state_size=c.mamba_d_state,
         groups=c.mamba_ngroups,
         kernel=c.mamba_d_conv,
         bias=c.add_bias_linear,
@@ -94,7 +94,7 @@ def zamba2(c: Config) -> Block:
     words = mixer_types(c, ZAMBA2_PATTERN, (LINEAR, HYBRID))
     c.require(len(words) == c.num_hidden_layers, "a depth other than 54 needs layers_block_type")
     hybrids, blocks = [i for i, word in enumerate(words) if word == HYBRID], c.num_mem_blocks
-    listed = c.listed("hybrid_layer_ids")
+    listed = c.list_of("hybrid_layer_ids")
     c.require(listed in (None, hybrids), "hybrid_layer_ids and layers_block_type disagree")
     # Each block holds the adapters of the layers whose turn it is.
     shared = [adapted_block(c, len(hybrids[turn::blocks])) for turn in range(min(blocks, len(hybrids)))]

@@ -20,11 +20,11 @@ def cache_entries(model: Model, assumed: Assumptions) -> Iterator[CacheEntry]:
 def entries_under(stated: Iterable[CacheEntry], assumed: Assumptions) -> Iterator[CacheEntry]:
     """What is kept of what mixers state, under the policies that are assumed."""
     for one in stated:
-        if one.form not in ("any", assumed.mla):
+        if one.mla_form not in ("any", assumed.mla):
             continue
         if assumed.kv_policy == "uniform" and one.span in ("window", "chunk"):
             yield one._replace(span="tokens", size=1)
-        elif one.what == "conv" and assumed.conv_columns == "kernel-1":
+        elif one.kind == "conv" and assumed.conv_columns == "kernel-1":
             yield one._replace(size=one.size - 1)
         else:
             yield one
@@ -33,7 +33,7 @@ def entries_under(stated: Iterable[CacheEntry], assumed: Assumptions) -> Iterato
 def cache_figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
     """`kv_cache` and `state` of the report."""
     entries, found = EntryBytes(model, assumed), list(cache_entries(model, assumed))
-    caches, states = ([one for one in found if (one.what in STATE_KINDS) is state] for state in (False, True))
+    caches, states = ([one for one in found if (one.kind in STATE_KINDS) is state] for state in (False, True))
 
     def total(these: list[CacheEntry]) -> int:
         source = assumed.source or assumed.context
@@ -44,7 +44,7 @@ def cache_figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
         "kv_cache": {
             "bytes": assumed.batch * total(caches),
             "dtype": entries.key.name if entries.key == entries.value else f"{entries.key.name} / {entries.value.name}",
-            "latent": any(one.form == "latent" for one in model.tree.cache()),
+            "latent": any(one.mla_form == "latent" for one in model.tree.cache()),
             "bytes_per_token": sum(map(entries.bytes, growing)),
             "per_sequence": {
                 "bytes": total(caches),
@@ -104,7 +104,7 @@ def cache_notes(model: Model, assumed: Assumptions) -> list[str]:
 
 def _policies(stated: list[CacheEntry], assumed: Assumptions) -> Iterator[str]:
     """What the policies mean, of a model where they matter."""
-    if any(one.form == "latent" for one in stated):
+    if any(one.mla_form == "latent" for one in stated):
         yield MLA_NOTES[assumed.mla]
     if any(one.span in ("window", "chunk") for one in stated):
         yield KV_POLICY_NOTES[assumed.kv_policy]
@@ -112,12 +112,12 @@ def _policies(stated: list[CacheEntry], assumed: Assumptions) -> Iterator[str]:
 
 def _defaults(found: list[CacheEntry], assumed: Assumptions) -> Iterator[str]:
     """What is taken from the reference, and may be another elsewhere."""
-    if any(one.what == "conv" for one in found) and assumed.conv_columns == "kernel":
+    if any(one.kind == "conv" for one in found) and assumed.conv_columns == "kernel":
         yield (
             "short convolutions keep as many columns as their kernel has, as transformers does; other engines keep "
             "one fewer (--conv-columns kernel-1)"
         )
-    fixed = sorted({one.dtype for one in found if one.what in STATE_KINDS and one.dtype})
+    fixed = sorted({one.dtype for one in found if one.kind in STATE_KINDS and one.dtype})
     if fixed and assumed.state_dtype is None:
         yield f"some states are in {', '.join(fixed)}, as the reference computes them (--state-dtype gives another)"
     if any(one.span == "source" for one in found) and assumed.source is None:

@@ -58,9 +58,9 @@ class EntryBytes:
         fixed = None if one.dtype is None else dtype(one.dtype)
         if fixed is not None and fixed.name.startswith("int"):
             return fixed
-        if one.what in STATE_KINDS:
+        if one.kind in STATE_KINDS:
             return self.state or fixed or self.activation
-        return self.value if one.what == "value" else self.stated or fixed or self.activation
+        return self.value if one.kind == "value" else self.stated or fixed or self.activation
 
     def bytes(self, one: CacheEntry) -> int:
         """Bytes of one entry of it in all layers."""

@@ -142,11 +142,11 @@ class _StateLines:
             return
         for names, layer, copies in stack.kinds():
             runs = [run for run in stack.runs if run.layer is layer]
-            times = sum(int(run.repeat) * (run.passes if run.kept is None else run.kept) for run in runs)
+            times = sum(
+                int(run.repeat) * (run.passes if run.cached_passes is None else run.cached_passes) for run in runs
+            )
             found = [
-                one
-                for one in cache.entries_under(layer.all_kept(), self.assumed)
-                if (one.what in STATE_KINDS) is states
+                one for one in cache.entries_under(layer.state(), self.assumed) if (one.kind in STATE_KINDS) is states
             ]
             if found and times:
                 yield Line(level=1, name=f"{stack.role} {layer_name(names, copies)}", remark=layer.label())
@@ -169,7 +169,7 @@ class _StateLines:
         factor = f"{many:,} " if many > 1 else ""
         yield Line(
             level=2,
-            name=" + ".join(dict.fromkeys(one.what for one in alike)),
+            name=" + ".join(dict.fromkeys(one.kind for one in alike)),
             formula=f"{factor}{symbols} x {kind.name}" if symbols != numbers else kind.name,
             numbers=f"{factor and factor + 'x '}{numbers}{_each(kind)}",
             result=entry,

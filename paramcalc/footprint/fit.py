@@ -78,7 +78,7 @@ class Trial:
 
     def plan(self, assumed: Assumptions) -> per_device.DevicePlan:
         """How the weights are dealt out, which neither context nor batch changes."""
-        key = tuple(assumed.but(context=1, batch=1, source=None, kv_cache_dtype=None).values().values())
+        key = tuple(assumed.replace(context=1, batch=1, source=None, kv_cache_dtype=None).values().values())
         if key not in self._plans:
             self._plans[key] = per_device.plan_devices(self.model, assumed)
         return self._plans[key]
@@ -104,8 +104,8 @@ def fit_figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal)
     """The answer as plain data: the keys and the order of `FitReport`."""
     trial, budget, asked = Trial(model), int(gpu.memory * share), memory.memory_figures(model, assumed)
     used = asked["per_device"]["total"]["bytes"]
-    context = largest_fitting(lambda tokens: trial.used(assumed.but(context=tokens)) <= budget)
-    batch = largest_fitting(lambda sequences: trial.used(assumed.but(batch=sequences)) <= budget)
+    context = largest_fitting(lambda tokens: trial.used(assumed.replace(context=tokens)) <= budget)
+    batch = largest_fitting(lambda sequences: trial.used(assumed.replace(batch=sequences)) <= budget)
     form, count = best_format(trial, assumed, budget), fewest_devices(trial, assumed, budget)
     found: Figures = {
         "schema_version": SCHEMA_VERSION,
@@ -159,12 +159,14 @@ def best_format(trial: Trial, assumed: Assumptions, budget: int) -> Figures | No
         return None
 
     def attempted(name: str | None) -> int | None:
-        return trial.attempted(assumed.but(dtype=name, dtype_of=()))
+        return trial.attempted(assumed.replace(dtype=name, dtype_of=()))
 
     if trial.model.quantization:  # no other format has more of what is in a quantised checkpoint
         own = attempted(None)
         if own is not None and own <= budget:
-            held = weights.weights_figures(weights.stored_tensors(trial.model, assumed.but(dtype=None, dtype_of=())))
+            held = weights.weights_figures(
+                weights.stored_tensors(trial.model, assumed.replace(dtype=None, dtype_of=()))
+            )
             return {"format": main_format(held), "used_bytes": own}
     first = attempted(FORMAT_LADDER[0])
     if first is not None and first <= budget:  # nothing on the ladder is larger
@@ -184,7 +186,7 @@ def fewest_devices(trial: Trial, assumed: Assumptions, budget: int) -> Figures |
         for tensor in (size for size in NODE_SIZES if count % size == 0):
             expert = tensor if assumed.expert_parallel > 1 else 1
             stages = dict(tensor_parallel=tensor, pipeline_parallel=count // tensor, expert_parallel=expert)
-            used = trial.attempted(assumed.but(data_parallel=1, **stages))
+            used = trial.attempted(assumed.replace(data_parallel=1, **stages))
             if used is not None and used <= budget:
                 return {"devices": count, **stages, "used_bytes": used}
     return None
@@ -197,8 +199,8 @@ def single_changes(
     budget = found["budget_bytes"]
     for name, value in (("context", found["largest_context"]), ("batch", found["largest_batch"])):
         if value:
-            yield _change(name, value, trial.used(assumed.but(**{name: value})))
-    eighth = assumed.but(kv_cache_dtype="fp8", v_cache_dtype=None)
+            yield _change(name, value, trial.used(assumed.replace(**{name: value})))
+    eighth = assumed.replace(kv_cache_dtype="fp8", v_cache_dtype=None)
     if trial.used(eighth) <= budget:
         yield _change("kv_cache_dtype", "fp8", trial.used(eighth))
     if found["best_format"]:

@@ -88,7 +88,7 @@ def activation_dtype(model: Model) -> Dtype:
 
 def scored_tokens(tree: Component) -> int:
     """Rows of the output matrix, the model's own or a tied one; 0 where there is none."""
-    owners = {f"{tie.owner}.weight" for tie in tree.all_ties() if tie.category == "head"}
+    owners = {f"{tie.owner}.weight" for tie in tree.ties() if tie.category == "head"}
     rows = [
         int(weight.shape[0])
         for weight in tree.weights()
@@ -117,7 +117,7 @@ def query_heads(weights: Iterable[Weight], shares: Shares) -> int:
     units = [
         shares.of(weight, int(weight.split.units))
         for weight in weights
-        if weight.category == "attention" and weight.split is not None and weight.split.of == "heads"
+        if weight.category == "attention" and weight.split is not None and weight.split.unit_kind == "heads"
     ]
     return max(units, default=0)
 
@@ -128,7 +128,7 @@ def _alive(weights: Iterable[Weight], shares: Shares) -> Iterator[tuple[str, int
             continue
         name = weight.name.removesuffix(".weight")
         made, read, used = int(weight.shape[0]), int(weight.shape[1]), int(weight.active)
-        if weight.split is None or weight.split.side != "row":
+        if weight.split is None or weight.split.axis != "row":
             yield name, used * shares.of(weight, made)
         else:
             yield f"into {name}", used * shares.of(weight, read)

@@ -63,7 +63,7 @@ def plan_devices(model: Model, assumed: Assumptions) -> DevicePlan:
     dealt = shares_under(assumed)
     held = []
     for tree, first, layers in stages(model.tree, assumed.pipeline_parallel):
-        part = model if tree is model.tree else model.but(tree=tree)
+        part = model if tree is model.tree else model.replace(tree=tree)
         kept, work = (
             tuple(_on_device(cache.cache_entries(part, assumed), dealt)),
             inference_activations.activation_shape(part, dealt),
@@ -128,8 +128,8 @@ def _load(held: StageShareOnDevice, assumed: Assumptions, batch: int) -> dict[st
 
     load: dict[str, Any] = {
         "weights": {"bytes": held.weights},
-        "kv_cache": {"bytes": total(lambda one: one.what not in STATE_KINDS)},
-        "state": {"bytes": total(lambda one: one.what in STATE_KINDS)},
+        "kv_cache": {"bytes": total(lambda one: one.kind not in STATE_KINDS)},
+        "state": {"bytes": total(lambda one: one.kind in STATE_KINDS)},
         "working": inference_activations.activation_figures(held.work, assumed, batch=batch),
         "overhead": {"bytes": assumed.overhead, "estimate": True},
     }

@@ -74,7 +74,7 @@ def build(
 def _own(document: Document, fields: dict[str, Any], about: Mapping[str, Any], overrides: Mapping[str, Any]) -> Model:
     from paramcalc.families.native import model as own
 
-    described = NativeModelSource(fields, document.origin).changed(overrides)
+    described = NativeModelSource(fields, document.origin).config_with(overrides)
     fields = described.model_dump(exclude_none=True)
     return _model(
         document,
@@ -103,12 +103,12 @@ def _from_config(
     architecture, head, doubts = counted_class(family, stated, model_type, foreign=foreign)
     configured = ConfigModelSource(fields, origin, family, architecture, head, text_only)
     view = configured.view(overrides)
-    tree = configured.built(view)
+    tree = configured.build(view)
     fields = dict(view.fields)
     doubts += audit.config_doubts(view)
     if not index()[family.name].goldens:
         doubts.append(f"{family.name}: this family has not been verified against a reference")
-    quantization, in_section = quantization_config({**document.beside, **fields})
+    quantization, in_section = quantization_config({**document.sidecars, **fields})
     dtype_name, notes = checkpoint_dtype(fields, family.name, origin, quantised=quantization is not None)
     if not set(fields) - {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version"}:
         notes.append(f"{family.name}: the config states no sizes; all are the defaults of {family.main_class}")

@@ -38,7 +38,7 @@ class NativeModelSource(NamedTuple):
     fields: Mapping[str, Any]
     origin: str
 
-    def changed(self, overrides: Mapping[str, Any]) -> TransformerConfig:
+    def config_with(self, overrides: Mapping[str, Any]) -> TransformerConfig:
         """The validated fields with other values in some."""
         from paramcalc.families.native import config as own_fields
 
@@ -53,7 +53,7 @@ class NativeModelSource(NamedTuple):
         """The fields by their canonical names."""
         from paramcalc.families.native import config as own_fields
 
-        described = self.changed({})
+        described = self.config_with({})
         names = {own: name for name, own in reversed(own_fields.NATIVE_ALIASES.items())}
         found = {names.get(own, own): FieldValue(own, value) for own, value in described}
         layers = [entry.model_dump(exclude_none=True) for entry in described.layers or ()]
@@ -65,23 +65,23 @@ class NativeModelSource(NamedTuple):
 
     def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """All fields as a file would state them."""
-        return self.changed(overrides).model_dump(exclude_none=True)
+        return self.config_with(overrides).model_dump(exclude_none=True)
 
     def tree(self, overrides: Mapping[str, Any]) -> Component:
         """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
         from paramcalc.families.native import model as own
 
-        return own.native_tree(self.changed(overrides), self.origin)
+        return own.native_tree(self.config_with(overrides), self.origin)
 
     def builder(self) -> TreeBuilder:
         """The same for many models; they have nothing in common that could be read once."""
         return self.tree
 
-    def of(self, fields: Mapping[str, Any]) -> Component:
+    def tree_of(self, fields: Mapping[str, Any]) -> Component:
         """The component tree of other fields. Raises ConfigError where there is no such model."""
         return self._replace(fields=fields).tree({})
 
-    def stated(self) -> StatedConfig:
+    def stated_config(self) -> StatedConfig:
         """The fields, defaults and all."""
         return StatedConfig(self.fields)
 
@@ -99,8 +99,10 @@ class ConfigModelSource(NamedTuple):
     def view(self, overrides: Mapping[str, Any]) -> Config:
         """The strict view of the fields, with other values in some."""
         return Config(
-            with_overrides(self.fields, self.spelled(overrides), self.names()) if overrides else self.fields,
-            self.family.reading,
+            with_overrides(self.fields, self.resolve_words(overrides), self.field_names())
+            if overrides
+            else self.fields,
+            self.family.schema,
             family=self.family.name,
             origin=self.origin,
             architecture=self.architecture,
@@ -108,9 +110,9 @@ class ConfigModelSource(NamedTuple):
             text_only=self.text_only,
         )
 
-    def spelled(self, overrides: Mapping[str, Any]) -> Mapping[str, Any]:
+    def resolve_words(self, overrides: Mapping[str, Any]) -> Mapping[str, Any]:
         """The overrides under names of the family, where they are words like n_layers that it does not read itself."""
-        words = (overrides.keys() & FIELD_WORDS.keys()) - {*self.family.reading.defaults, *self.names().others}
+        words = (overrides.keys() & FIELD_WORDS.keys()) - {*self.family.schema.defaults, *self.field_names().others}
         values = self.values() if words else {}
         return {
             (resolve_field_word(values, name) if name in words else None) or name: value
@@ -124,14 +126,14 @@ class ConfigModelSource(NamedTuple):
         names, so that there is no width of the model, and no depth.
         """
         root = self.view({})
-        views = language_model_views(root, self.built(root))
+        views = language_model_views(root, self.build(root))
         found: dict[str, FieldValue] = {}
         for view in views:
             path = view.path if len(views) > 1 else ""
             found |= {path + name: one for name, one in view_fields(view).items()}
         return found
 
-    def built(self, view: Config) -> Component:
+    def build(self, view: Config) -> Component:
         """The tree that the family's recipe makes of a view."""
         tree = _built(self.family, view, self.origin)
         return _language_model(tree, self.family.name, self.origin) if self.text_only else tree
@@ -142,12 +144,12 @@ class ConfigModelSource(NamedTuple):
 
     def tree(self, overrides: Mapping[str, Any]) -> Component:
         """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
-        return self.built(self.view(overrides))
+        return self.build(self.view(overrides))
 
     def builder(self) -> TreeBuilder:
         """The same for many models: what their fields have in common is found and checked once."""
         base = self.view({})
-        self.built(base)  # so that it has read its fields
+        self.build(base)  # so that it has read its fields
         known: dict[tuple[str, ...], tuple[list[FieldPath], list[str]]] = {}
 
         def tree(overrides: Mapping[str, Any]) -> Component:
@@ -155,43 +157,43 @@ class ConfigModelSource(NamedTuple):
                 return self.tree(overrides)  # a section of its own, in which other overrides may have their place
             names = tuple(overrides)
             if names not in known:
-                places = [field_path(self.fields, name, self.names()) for name in names]
+                places = [field_path(self.fields, name, self.field_names()) for name in names]
                 known[names] = places, [key for one in places for key in one.changed()]
             places, changed = known[names]
-            return self.built(base.of(with_values(self.fields, places, overrides.values()), changed))
+            return self.build(base.with_fields(with_values(self.fields, places, overrides.values()), changed))
 
         return tree
 
-    def names(self) -> FieldNames:
+    def field_names(self) -> FieldNames:
         """How its fields may be called."""
-        reading = self.family.reading
+        reading = self.family.schema
         return FieldNames(
-            self.family.name, self.origin, field_aliases(reading), self.known, partial(section_defaults, reading)
+            self.family.name, self.origin, field_aliases(reading), self.known_keys, partial(section_defaults, reading)
         )
 
-    def known(self) -> set[str]:
+    def known_keys(self) -> set[str]:
         """Every key that may stand in a file of the family; of sections those that this one's recipe reads."""
         try:
-            below = fields_below(self.stated())
+            below = fields_below(self.stated_config())
         except ConfigError:  # which the overrides may mend
             below = iter(())
-        return {*known_field_names(self.family.reading), *below}
+        return {*known_field_names(self.family.schema), *below}
 
-    def of(self, fields: Mapping[str, Any]) -> Component:
+    def tree_of(self, fields: Mapping[str, Any]) -> Component:
         """The component tree of other fields. Raises ConfigError where there is no such model."""
         return self._replace(fields=fields).tree({})
 
-    def stated(self) -> StatedConfig:
+    def stated_config(self) -> StatedConfig:
         """The fields as they stand, and how the recipe reads them and their sections."""
         view = self.view({})
-        self.built(view)
-        return view.as_stated()
+        self.build(view)
+        return view.stated_config()
 
 
 def section_defaults(reading: ConfigSchema, path: Sequence[str]) -> Mapping[str, Any]:
     """What the class passes to the model of a section where the file does not have it; nothing of other sections."""
     for step in path:
-        own = get_family(reading.kind).reading.sections if reading.kind else {}
+        own = get_family(reading.kind).schema.sections if reading.kind else {}
         reading = {**own, **reading.sections}.get(step, ConfigSchema({}))
     if not reading.kind:
         return {}
@@ -215,7 +217,7 @@ def language_model_views(root: Config, tree: Component) -> list[Config]:
     from paramcalc.tree.language import layer_sizes
 
     layers = set(map(id, layer_sizes(tree)))
-    found = [view for view in _views(root) if id(view.size_given("hidden_size")) in layers]
+    found = [view for view in _views(root) if id(view.last_value("hidden_size")) in layers]
     if not found or found[0] is root:
         return [root]
     if any("decoder" in view.path for view in found):
@@ -229,7 +231,7 @@ def view_fields(view: Config) -> dict[str, FieldValue]:
     With dots in their names those of the sections that size its layers, as DBRX has them.
     """
     stated = {name: value for name, value in view.fields.items() if isinstance(value, list | str)}
-    declared, by_layer = view.values(), view.by_layer()
+    declared, by_layer = view.values(), view.per_layer_fields()
     spelled = {view.key(name) for name in (*declared, *by_layer)}
     lists = {name: value for name, value in stated.items() if name not in spelled}
     lists |= {name: stated[view.key(name)] for name in by_layer if view.key(name) in stated}

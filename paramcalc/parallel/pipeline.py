@@ -41,7 +41,7 @@ def stages(tree: Component, count: int) -> list[Stage]:
     if count == 1:
         return [Stage(tree, 0, num_layers(divided))]
     _check(divided, count)
-    owners = frozenset(tie.owner for tie in tree.all_ties())
+    owners = frozenset(tie.owner for tie in tree.ties())
     built, start = [], 0
     for i, layers in enumerate(layers_per_stage(num_layers(divided), count)):
         last = i == count - 1
@@ -62,7 +62,7 @@ def layers_per_stage(layers: int, count: int) -> list[int]:
 
 def _check(main: Stack, count: int) -> None:
     layers = num_layers(main)
-    if any(run.passes > 1 for run in main.runs) or any(True for _ in main.all_ties()):
+    if any(run.passes > 1 for run in main.runs) or any(True for _ in main.ties()):
         raise ParamcalcError(
             f"pipeline_parallel {count}: the layers share weights, which no two stages can hold",
             "leave it out, or use tensor_parallel",
@@ -76,7 +76,7 @@ def _check(main: Stack, count: int) -> None:
 def _part(tree: Component, cut: StageCut, prefix: str) -> Component:
     """What of a block is in the stage."""
     if tree is cut.main:
-        return cut.main.but(first=cut.first, runs=_layers(cut))
+        return cut.main.replace(first=cut.first, runs=_layers(cut))
     if not isinstance(tree, Block):
         raise ParamcalcError(f"pipeline_parallel: {prefix.rstrip('.')} cannot be cut", "leave it out")
     items, before = {}, True
@@ -86,7 +86,7 @@ def _part(tree: Component, cut: StageCut, prefix: str) -> Component:
             items[name], before = _part(part, cut, f"{path}."), False
         elif (cut.before if before else cut.after) or any(f"{owner}.".startswith(f"{path}.") for owner in cut.owners):
             items[name] = part
-    return tree.but(items=items)
+    return tree.replace(items=items)
 
 
 def _layers(cut: StageCut) -> tuple[Run, ...]:

@@ -69,7 +69,7 @@ def shard_rule(weight: Weight) -> ShardRule:
     """The rule by which a tensor is divided."""
     if weight.experts > 1:
         return "expert"
-    return weight.split.side if weight.split is not None and _is_divided(weight) else "replicated"
+    return weight.split.axis if weight.split is not None and _is_divided(weight) else "replicated"
 
 
 def last_names(paths: Sequence[str]) -> str:
@@ -82,7 +82,7 @@ def largest_share(split: ShardSpec, side: int, count: int) -> int:
     """Rows or columns of `side` on the fullest of `count` devices."""
     if count == 1:
         return side
-    if split.of == "vocabulary":
+    if split.unit_kind == "vocabulary":
         padded = _share(side, VOCABULARY_STEP) * VOCABULARY_STEP
         return min(side, _share(padded, count))
     own, fused = int(side) - int(split.fused), int(split.fused)
@@ -99,7 +99,7 @@ def check_divisible(weights: Iterable[Weight], assumed: Assumptions) -> None:
     for weight in found if count > 1 else ():
         if weight.split is None or weight.category in ("vision", "projector"):
             continue
-        units, of = int(weight.split.units), weight.split.of
+        units, of = int(weight.split.units), weight.split.unit_kind
         uneven = units % count if of == "heads" else of == "kv_heads" and max(units, count) % min(units, count)
         if uneven:
             name, heads = weight.name.removesuffix(".weight"), of.replace("kv_", "key/value ")
@@ -116,11 +116,11 @@ def check_divisible(weights: Iterable[Weight], assumed: Assumptions) -> None:
 
 def _is_divided(weight: Weight) -> bool:
     # A table within a tower or a mixer holds positions, not a vocabulary.
-    return weight.split is not None and (weight.split.side != "vocab" or weight.category in ("embedding", "head"))
+    return weight.split is not None and (weight.split.axis != "vocab" or weight.category in ("embedding", "head"))
 
 
 def _side(weight: Weight) -> int:
-    by_row = weight.split is not None and weight.split.side == "row"
+    by_row = weight.split is not None and weight.split.axis == "row"
     return int(weight.shape[1 if by_row else 0])
 
 

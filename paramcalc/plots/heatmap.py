@@ -106,7 +106,7 @@ def bars_of(report: ScaleReport | DesignReport, base: Model) -> Bars:
 def category_totals(tree: Component) -> dict[str, int]:
     """The parameters of each category: what `count` says."""
     found: dict[str, int] = {}
-    for tally in tree.tallies():
+    for tally in tree.totals():
         if tally.role == "parameter" and tally.total:
             found[tally.category] = found.get(tally.category, 0) + tally.total
     return found

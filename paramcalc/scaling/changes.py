@@ -58,7 +58,7 @@ def change_figures(models: Sequence[Model]) -> Figures | None:
 def parameters_by_category_total(tree: Component) -> dict[str, int]:
     """Parameters by category."""
     found: dict[str, int] = dict.fromkeys(CATEGORIES, 0)
-    for tally in tree.tallies():
+    for tally in tree.totals():
         if tally.role == "parameter":
             found[tally.category] += int(tally.total)
     return found
@@ -92,7 +92,9 @@ def json_value(value: Any) -> Any:
 def changed_fields(old: Model, new: Model) -> list[ConfigChange]:
     """The fields that differ, in the order of the new file, then what only the old one states."""
     found = [
-        change for change in differing_fields(old.variants.stated(), new.variants.stated()) if change.path != CLASS
+        change
+        for change in differing_fields(old.variants.stated_config(), new.variants.stated_config())
+        if change.path != CLASS
     ]
     if old.architecture == new.architecture:
         return found
@@ -101,8 +103,8 @@ def changed_fields(old: Model, new: Model) -> list[ConfigChange]:
 
 def differing_fields(old: StatedConfig, new: StatedConfig, section: tuple[str, ...] = ()) -> Iterator[ConfigChange]:
     """Fields that do not mean the same: that one file leaves out what the other says of a default is no difference."""
-    for name in dict.fromkeys([*map(new.name, new.fields), *map(old.name, old.fields)]):
-        before, after = old.meaning(name), new.meaning(name)
+    for name in dict.fromkeys([*map(new.canonical_name, new.fields), *map(old.canonical_name, old.fields)]):
+        before, after = old.effective_value(name), new.effective_value(name)
         inner, beside = section_of(old, name), section_of(new, name)
         if inner and beside and inner.reading == beside.reading:
             yield from differing_fields(inner, beside, (*section, name))
@@ -139,7 +141,7 @@ def apply_in_turn(old: Model, new: Model) -> Iterator[CountedStep]:
             moved = with_all(fields, target, together)
             reader = new.variants if any(one.path == CLASS for one in together) else variants
             try:
-                tree = reader.of(moved)
+                tree = reader.tree_of(moved)
             except ParamcalcError:
                 continue
             yield CountedStep(tuple(together), parameters_by_category_total(tree))

@@ -100,7 +100,7 @@ def design_figures(
     bench = Evaluator(base, asked)
     values = bench.values
     sought = (
-        field_space(values, solve, multiple_of or 1, base.variants.stated())
+        field_space(values, solve, multiple_of or 1, base.variants.stated_config())
         if solve
         else width_space(bench, follow, multiple_of)
     )

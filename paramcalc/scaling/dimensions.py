@@ -79,7 +79,7 @@ def component_dimensions(component: Component, outer: Category | None = None) ->
     if category in HIDDEN_NAMES and "d_ff" in sizes:
         sizes = {HIDDEN_NAMES[category]: sizes["d_ff"]}
     yield sizes
-    for part in component.distinct():
+    for part in component.distinct_parts():
         yield from component_dimensions(part.component, category)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from paramcalc.scaling.scaling_rules import ScalingRules
 
 FORWARD_AND_BACKWARD = 3  # forward, and twice as much backward
-OUTSIDE_LAYERS = -1  # what is in no layer, among the numbers of layers
+NO_LAYER = -1  # what is in no layer, among the numbers of layers
 TOKENS_PER_PARAMETER = 20  # tokens for each parameter (Hoffmann et al. 2022, 2203.15556, table 3)
 
 
@@ -75,7 +75,7 @@ class Evaluator:
 
     def model(self, changes: Mapping[str, Any]) -> Model:
         """The base with other values in some fields. Raises ParamcalcError where there is no such model."""
-        return self.base.but(tree=self.pool.within(self.build, changes))
+        return self.base.replace(tree=self.pool.call(self.build, changes))
 
     def checked(self, changes: Mapping[str, Any], axis: str) -> Mapping[str, Any]:
         """The changes for another width or depth. Raises ImpossibleError where the model stays what it is.
@@ -95,7 +95,7 @@ class Evaluator:
 
     def sums(self, model: Model) -> Totals:
         """What adds up of a model."""
-        return self.adder.amounts([(unit.key(), unit) for unit in counted_parts(model.tree)])
+        return self.adder.of_parts([(unit.key(), unit) for unit in counted_parts(model.tree)])
 
     def point(self, changes: Mapping[str, Any]) -> Figures:
         """Its figures, or why there is no such model."""
@@ -111,7 +111,7 @@ class Evaluator:
     def figures(self, model: Model) -> Figures:
         """The figures of a model under the same names as `count` and `memory` have."""
         found = [(unit.key(), unit) for unit in counted_parts(model.tree)]
-        sums = self.adder.amounts(found)
+        sums = self.adder.of_parts(found)
         length, tokens = (
             self.question.assumed.context,
             self.question.training_tokens or TOKENS_PER_PARAMETER * sums.active,
@@ -127,7 +127,7 @@ class Evaluator:
             },
             "embedding_share": sums.embedding / sums.total if sums.total else 0.0,
             "weights": {"bytes": stored},
-            "kv_cache": {"bytes_per_token": sums.kept_per_token},
+            "kv_cache": {"bytes_per_token": sums.cache_per_token},
             "state": {"bytes": sums.state},
             "flops": {
                 "forward_per_token": forward,
@@ -161,9 +161,9 @@ class Evaluator:
         if short is None:
             return None
         sizes: dict[int, int] = defaultdict(int)
-        for one in self.stored(model.but(tree=short)):
-            sizes[one.weight.layers[0].start if one.weight.layers else OUTSIDE_LAYERS] += one.bytes
-        return [sizes[number] for number in range(OUTSIDE_LAYERS, max(sizes) + 1)]
+        for one in self.stored(model.replace(tree=short)):
+            sizes[one.weight.layers[0].start if one.weight.layers else NO_LAYER] += one.bytes
+        return [sizes[number] for number in range(NO_LAYER, max(sizes) + 1)]
 
     def stored(self, model: Model) -> tuple[weights.StoredTensors, ...]:
         """Every tensor as it is stored."""
@@ -181,7 +181,7 @@ class Evaluator:
             looked_up=0 if sums.tied_heads else sums.embedding,
             batch=batch,
         )
-        moved = stored * elements // max(1, sums.total) + sums.kept + sums.state
+        moved = stored * elements // max(1, sums.total) + sums.cache + sums.state
         return latency.decode_latency(device, moved=moved, flops=batch * forward, layers=sums.depth)
 
 
@@ -203,4 +203,4 @@ def one_of_each_layer(tree: Component) -> Component | None:
     if name is None or not isinstance(tree, Block):
         return None
     runs = tuple(Run(1, layer) for _, layer, _ in found[0].kinds())
-    return tree.but(items={**tree.items, name: found[0].but(runs=runs, first=0)})
+    return tree.replace(items={**tree.items, name: found[0].replace(runs=runs, first=0)})

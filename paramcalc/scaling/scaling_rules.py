@@ -97,7 +97,7 @@ def field_key(values: Values, name: str, stated: StatedConfig) -> str:
         return values[name].key
     if (key := resolve_field_word(values, name)) is not None:
         return key
-    own = stated.name(name)
+    own = stated.canonical_name(name)
     if own in values:
         return values[own].key
     keys = {one.key for one in values.values()}

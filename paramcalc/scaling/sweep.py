@@ -174,7 +174,7 @@ def sweep_points(bench: Evaluator, grid: Grid, follow: ScalingRules) -> Iterator
 
 def keys_of(bench: Evaluator, grid: Grid) -> dict[str, str]:
     """The key of each field on the grid. Raises ParamcalcError where two axes are the same one."""
-    values, stated = bench.values, bench.base.variants.stated()
+    values, stated = bench.values, bench.base.variants.stated_config()
     axes = {
         WIDTH: {values[WIDTH_FIELD].key} if WIDTH in grid and WIDTH_FIELD in values else set(),
         DEPTH: {values[name].key for name in DEPTH_FIELDS if name in values} if DEPTH in grid else set(),

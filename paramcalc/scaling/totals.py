@@ -32,8 +32,8 @@ class Totals(NamedTuple):
     buffers: int = 0
     forward: int = 0  # operations for one more token at the end of the context; of an encoder, for all of them
     reading: int = 0  # operations for the whole context
-    kept_per_token: int = 0
-    kept: int = 0  # of the whole batch
+    cache_per_token: int = 0
+    cache: int = 0  # of the whole batch
     state: int = 0
     depth: int = 0  # layers that one token passes
     tied_heads: int = 0  # that are another matrix
@@ -45,21 +45,21 @@ class CountedPart(NamedTuple):
     part: Component
     times: int
     outer: Category | None  # of what it lies in
-    speaks: bool  # whether it belongs to the language model, which tokens run through
+    in_language_model: bool  # whether it belongs to the language model, which tokens run through
     layer: Run | None = None  # of the part, which is a stack: one of its layers, once
     causal: bool = False  # whether that sees one token after the other
 
     def key(self) -> Hashable:
         """What stands for it in a dict while it is held: units with equal keys have equal amounts."""
         if self.layer is None:
-            return self.outer, self.speaks, id(self.part)
+            return self.outer, self.in_language_model, id(self.part)
         stack: Any = self.part
         _, layer, passes, kept = self.layer
-        return self.outer, self.speaks, stack.role, stack.category, self.causal, id(layer), passes, kept
+        return self.outer, self.in_language_model, stack.role, stack.category, self.causal, id(layer), passes, kept
 
     def component(self) -> Component:
         """The part, or the layer in a stack of its own."""
-        return self.part if self.layer is None else self.part.but(runs=(self.layer,), first=0)
+        return self.part if self.layer is None else self.part.replace(runs=(self.layer,), first=0)
 
 
 def counted_parts(tree: Component) -> list[CountedPart]:
@@ -109,51 +109,51 @@ class TotalsFolder:
         # Of models that generate, and not; with each unit, so that nothing else can have the identity of its parts.
         self.known: Mapping[bool, dict[Hashable, tuple[Totals, CountedPart]]] = {True: {}, False: {}}
 
-    def amounts(self, found: Sequence[tuple[Hashable, CountedPart]]) -> Totals:
+    def of_parts(self, found: Sequence[tuple[Hashable, CountedPart]]) -> Totals:
         """Those of all units of a model, each with its key."""
-        generates, sums = any(unit.causal and unit.speaks for _, unit in found), NO_TOTALS
+        generates, sums = any(unit.causal and unit.in_language_model for _, unit in found), NO_TOTALS
         for key, unit in found:
-            its, many = self.of(key, unit, generates=generates), unit.times
+            its, many = self.of_part(key, unit, generates=generates), unit.times
             sums = list(map(add, sums, its if many == 1 else map(many.__mul__, its)))
         return Totals(*sums)
 
-    def of(self, key: Hashable, unit: CountedPart, *, generates: bool) -> Totals:
+    def of_part(self, key: Hashable, unit: CountedPart, *, generates: bool) -> Totals:
         """Those of one part, remembered. Of a layer that is passed through often, each pass adds the same."""
         known = self.known[generates]
         one = known.get(key)
         if one is not None:
             return one[0]
         if unit.layer is None or unit.layer.passes <= 2:
-            found = self.measured(unit, generates=generates)
+            found = self.measure(unit, generates=generates)
         else:
             more = unit.layer.passes - 1
             alike = [unit._replace(layer=unit.layer._replace(passes=passes)) for passes in (1, 2)]
-            pairs = zip(*(self.of(few.key(), few, generates=generates) for few in alike), strict=True)
+            pairs = zip(*(self.of_part(few.key(), few, generates=generates) for few in alike), strict=True)
             found = Totals(*(once + more * (twice - once) for once, twice in pairs))
         known[key] = found, unit
         return found
 
-    def measured(self, unit: CountedPart, *, generates: bool) -> Totals:
+    def measure(self, unit: CountedPart, *, generates: bool) -> Totals:
         """Those of one part."""
         part = unit.component()
-        own = [tally for tally in part.tallies(unit.outer) if tally.role == "parameter"]
+        own = [tally for tally in part.totals(unit.outer) if tally.role == "parameter"]
         found = Totals(
             total=sum(tally.total for tally in own),
             active=sum(tally.active for tally in own),
             embedding=sum(tally.total for tally in own if tally.category == "embedding"),
             head=sum(tally.total for tally in own if tally.category == "head"),
             routed=sum(tally.total for tally in own if tally.active != tally.total),
-            buffers=sum(tally.total for tally in part.tallies(unit.outer) if tally.role == "buffer"),
-            tied_heads=sum(tie.category == "head" for tie in part.all_ties(outer=unit.outer)),
+            buffers=sum(tally.total for tally in part.totals(unit.outer) if tally.role == "buffer"),
+            tied_heads=sum(tie.category == "head" for tie in part.ties(outer=unit.outer)),
         )
-        if not unit.speaks:
+        if not unit.in_language_model:
             return found
-        works, kept = list(part.work()), cache.cache_figures(self.base.but(tree=part), self.assumed)
+        works, kept = list(part.ops()), cache.cache_figures(self.base.replace(tree=part), self.assumed)
         return found._replace(
             forward=sum(term_flops(works, self.decoding if generates else self.encoding)),
             reading=sum(term_flops(works, self.whole if generates else self.encoding)),
-            kept_per_token=kept["kv_cache"]["bytes_per_token"],
-            kept=kept["kv_cache"]["bytes"],
+            cache_per_token=kept["kv_cache"]["bytes_per_token"],
+            cache=kept["kv_cache"]["bytes"],
             state=kept["state"]["bytes"],
             depth=sum(run.passes for stack in stacks(part) for run in stack.runs),
         )

@@ -15,7 +15,7 @@ class Document(NamedTuple):
     fields: dict[str, Any]
     name: str
     origin: str
-    beside: Mapping[str, Any] = {}  # the files about quantisation that are beside it, by name
+    sidecars: Mapping[str, Any] = {}  # the files about quantisation that are beside it, by name
 
 
 class HasToDict(Protocol):

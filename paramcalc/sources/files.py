@@ -85,7 +85,7 @@ def read_path(path: Path) -> Document:
         if path.is_dir():
             return _read_directory(path)
         document = parse_document(_bytes(path), _name(path), str(path), yaml=_ending_says_yaml(path))
-        return document._replace(beside=_beside(path)) if path.name == "config.json" else document
+        return document._replace(sidecars=_beside(path)) if path.name == "config.json" else document
     except FileNotFoundError as error:
         raise SourceError(f"no such file: {path}", _missing_hint(path)) from error
     except PermissionError as error:

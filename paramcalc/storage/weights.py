@@ -128,7 +128,7 @@ def checkpoint_tensors(model: Model, assumed: Assumptions) -> Iterator[Weight]:
         if weight.role != "mtp" or assumed.include_mtp:
             yield weight
     if assumed.include_mtp:
-        yield from model.tree.again()
+        yield from model.tree.duplicated_weights()
 
 
 def _scheme(model: Model, assumed: Assumptions) -> QuantizationScheme:
@@ -179,7 +179,7 @@ def _rule(part: str, name: str) -> SchemeRule:
 def _missed(model: Model, unused: list[SchemeRule]) -> Iterator[str]:
     """Parts that no tensor has: an error, unless the model could have had them."""
     for rule in unused:
-        tied = any(tie.name.endswith(rule.text) for tie in model.tree.all_ties())
+        tied = any(tie.name.endswith(rule.text) for tie in model.tree.ties())
         if rule.category is None and not tied:
             hint = "known categories: " + ", ".join(CATEGORIES)
             raise ParamcalcError(f"--dtype-of {rule.text}: no tensor of the model is called so", hint)

@@ -42,15 +42,15 @@ class Component(Frozen):
         parts = self.parts()
         return map(Part, parts, parts.values())
 
-    def distinct(self) -> Iterator[Part]:
+    def distinct_parts(self) -> Iterator[Part]:
         """The children, those that are equal together: what is folded; only a stack has fewer of these."""
         return self.children()
 
-    def tensors(self) -> Iterator[Weight]:
+    def own_weights(self) -> Iterator[Weight]:
         """The tensors this component holds itself, named relative to it."""
         return iter(())
 
-    def ties(self) -> Iterator[Tie]:
+    def own_ties(self) -> Iterator[Tie]:
         """The matrices it would hold if they were not another component's, named relative to it."""
         return iter(())
 
@@ -60,13 +60,13 @@ class Component(Frozen):
 
     def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
         """Every tensor below this component, with full paths, categories and multiplied copies."""
-        for name, shape, inner, *more in self.remembered("weights", self._weights):
+        for name, shape, inner, *more in self.cached("weights", self._weights):
             yield Weight._make((prefix + name, shape, effective_category(outer, inner) or "other", *more))
 
     def _weights(self) -> Iterator[Weight]:
-        for w in self.tensors():
+        for w in self.own_weights():
             yield w._replace(category=self.category or "other")
-        for name, component, copies, active, experts in self.distinct():
+        for name, component, copies, active, experts in self.distinct_parts():
             for w in component.weights(f"{name}.", self.category):
                 yield (
                     w
@@ -74,9 +74,9 @@ class Component(Frozen):
                     else w._replace(copies=w.copies * copies, active=w.active * active, experts=w.experts * experts)
                 )
 
-    def tallies(self, outer: Category | None = None) -> Iterator[Tally]:
+    def totals(self, outer: Category | None = None) -> Iterator[Tally]:
         """The same added up: one sum for each category and role, without the names. What a sweep folds."""
-        found = self.remembered("tallies", self._tallies)
+        found = self.cached("tallies", self._totals)
         if outer is None:
             return iter(found)
         return (
@@ -84,46 +84,46 @@ class Component(Frozen):
             for inner, role, total, active in found
         )
 
-    def _tallies(self) -> Iterator[Tally]:
+    def _totals(self) -> Iterator[Tally]:
         sums: dict[tuple[Category, WeightRole], list[int]] = {}
-        for w in self.tensors():
+        for w in self.own_weights():
             elements, share = w.elements, sums.setdefault((self.category or "other", w.role), [0, 0])
             share[0] += elements * int(w.copies)
             share[1] += elements * int(w.active)
-        for _, component, copies, used, _ in self.distinct():
-            for category, role, total, active in component.tallies(self.category):
+        for _, component, copies, used, _ in self.distinct_parts():
+            for category, role, total, active in component.totals(self.category):
                 share = sums.setdefault((category, role), [0, 0])
                 share[0] += total * int(copies)
                 share[1] += active * int(used)
         return (Tally(category, role, total, active) for (category, role), (total, active) in sums.items())
 
-    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
+    def ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         """Every tie below this component, with full paths and categories."""
-        for name, owner, category in self.remembered("ties", self._ties):
+        for name, owner, category in self.cached("ties", self._folded_ties):
             yield Tie((prefix + name).removesuffix("."), owner, effective_category(outer, category) or "other")
 
-    def _ties(self) -> Iterator[Tie]:
-        for tie in self.ties():
+    def _folded_ties(self) -> Iterator[Tie]:
+        for tie in self.own_ties():
             yield tie._replace(category=self.category or "other")
         for part in self.children():
-            yield from part.component.all_ties(f"{part.name}.", self.category)
+            yield from part.component.ties(f"{part.name}.", self.category)
 
     def dimensions(self) -> Mapping[str, int]:
         """The sizes it is known by: d_model, and heads, kv_heads, head_dim, d_ff, experts or experts_per_token."""
         return {}
 
-    def keeps(self) -> Iterator[CacheEntry]:
+    def own_state(self) -> Iterator[CacheEntry]:
         """What it keeps itself, for each sequence, between one token and the next."""
         return iter(())
 
-    def all_kept(self) -> Iterator[CacheEntry]:
+    def state(self) -> Iterator[CacheEntry]:
         """What it and the parts below it keep, as parts of a layer that sees one token after the other."""
-        yield from self.keeps()
+        yield from self.own_state()
         for part in self.children():
-            for kept in part.component.all_kept():
+            for kept in part.component.state():
                 yield kept._replace(copies=kept.copies * part.copies)
 
-    def running(self) -> Component:
+    def executed(self) -> Component:
         """What does its work: itself, or the part whose weights it uses."""
         return self
 
@@ -135,30 +135,30 @@ class Component(Frozen):
         for part in self.children():
             yield from part.component.cache()
 
-    def again(self, prefix: str = "") -> Iterator[Weight]:
+    def duplicated_weights(self, prefix: str = "") -> Iterator[Weight]:
         """Matrices that checkpoints hold once more although the model has them already."""
         for part in self.children():
-            yield from part.component.again(f"{prefix}{part.name}.")
+            yield from part.component.duplicated_weights(f"{prefix}{part.name}.")
 
-    def works(self) -> Iterator[FlopTerm]:
-        """The matrix terms of this component itself, named relative to it; `by_its_parts` where it has none."""
+    def own_ops(self) -> Iterator[FlopTerm]:
+        """The matrix terms of this component itself, named relative to it; `no_own_ops` where it has none."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it multiplies")
 
-    def by_its_parts(self) -> Iterator[FlopTerm]:
+    def no_own_ops(self) -> Iterator[FlopTerm]:
         """The statement of a component that multiplies nothing beside what its parts do."""
         return iter(())
 
-    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:
+    def ops(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:
         """Every matrix term below this component, with full paths, categories and how often one token runs it."""
-        for name, flops, term, per, inner, *more in self.remembered("work", self._work):
+        for name, flops, term, per, inner, *more in self.cached("work", self._ops):
             path, category = (prefix + name).removesuffix("."), effective_category(outer, inner) or "other"
             yield FlopTerm._make((path, flops, term, per, category, *more))
 
-    def _work(self) -> Iterator[FlopTerm]:
-        for w in self.works():
+    def _ops(self) -> Iterator[FlopTerm]:
+        for w in self.own_ops():
             yield w._replace(category=self.category or "other")
         for part in self.children():
-            for w in part.component.work(f"{part.name}.", self.category):
+            for w in part.component.ops(f"{part.name}.", self.category):
                 yield w if part.active == 1 else w._replace(copies=w.copies * int(part.active))
 
     def inputs(self) -> Size | None:
@@ -167,7 +167,7 @@ class Component(Frozen):
 
     def steps(self) -> Iterator[Step]:
         """Its parts in data-flow order, with the shapes they put out; its own products before the last matrix."""
-        parts, own = list(self.children()), [work.name for work in self.works()]
+        parts, own = list(self.children()), [work.name for work in self.own_ops()]
         last, shape = len(parts), SAME_SHAPE
         for i, part in enumerate(parts):
             if (width := part.component.inputs()) is not None:

@@ -34,10 +34,10 @@ class Block(Component):
     def parts(self) -> Mapping[str, Component]:
         return self.items
 
-    works = Component.by_its_parts
+    own_ops = Component.no_own_ops
 
-    def _work(self) -> Iterator[FlopTerm]:
-        for w in super()._work():
+    def _ops(self) -> Iterator[FlopTerm]:
+        for w in super()._ops():
             yield w._replace(inexact=self.inexact or w.inexact)
 
     def label(self) -> str:
@@ -56,12 +56,12 @@ class Mtp(Block):
     @property
     def copied(self) -> int:
         """Elements of the matrices that are shipped again although the model has them."""
-        return sum(weight.elements * int(weight.copies) for weight in self.again())
+        return sum(weight.elements * int(weight.copies) for weight in self.duplicated_weights())
 
-    def again(self, prefix: str = "") -> Iterator[Weight]:
+    def duplicated_weights(self, prefix: str = "") -> Iterator[Weight]:
         for name, part in self.items.items():
             if isinstance(part, Embedding | Linear) and part.tied_to:
-                for weight in part.but(tied_to=None).weights(f"{prefix}{name}."):
+                for weight in part.replace(tied_to=None).weights(f"{prefix}{name}."):
                     yield weight._replace(copies=int(self.count), active=0, role="copy")
 
     def children(self) -> Iterator[Part]:
@@ -72,17 +72,17 @@ class Mtp(Block):
         for weight in super().weights(prefix, outer):
             yield weight._replace(role="mtp")  # its router's correction buffer too: it is part of what is shipped
 
-    def tallies(self, outer: Category | None = None) -> Iterator[Tally]:
-        for tally in super().tallies(outer):
+    def totals(self, outer: Category | None = None) -> Iterator[Tally]:
+        for tally in super().totals(outer):
             yield tally._replace(role="mtp")
 
-    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:  # noqa: ARG002  (as in Component)
+    def ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:  # noqa: ARG002  (as in Component)
         return iter(())  # copies in a module that is not built tie nothing
 
     def cache(self) -> Iterator[CacheEntry]:
         return iter(())  # nor does it run
 
-    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:  # noqa: ARG002  (as in Component)
+    def ops(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:  # noqa: ARG002  (as in Component)
         return iter(())
 
 
@@ -95,7 +95,7 @@ class Run(NamedTuple):
     repeat: int
     layer: Component
     passes: int = 1
-    kept: int | None = None
+    cached_passes: int | None = None
 
 
 class Stack(Component):
@@ -119,7 +119,7 @@ class Stack(Component):
 
     def distinct_runs(self) -> Sequence[tuple[Run, int]]:
         """Each run once, and how many there are of it: few, however deep the stack is."""
-        return self.remembered("distinct_runs", self._distinct_runs)
+        return self.cached("distinct_runs", self._distinct_runs)
 
     def _distinct_runs(self) -> Iterator[tuple[Run, int]]:
         runs = dict(zip(map(id, self.runs), self.runs, strict=True))
@@ -151,14 +151,14 @@ class Stack(Component):
             start += run.repeat
         return {layer: tuple(ranges) for layer, ranges in found.items()}
 
-    def distinct(self) -> Iterator[Part]:
+    def distinct_parts(self) -> Iterator[Part]:
         """Each distinct layer once, under the number of its first run, with the copies of all."""
         for names, layer, copies in self.kinds():
             yield Part(names[0], layer, copies, copies)
 
-    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
+    def ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         category = effective_category(outer, self.category)
-        tied = {id(layer): ties for _, layer, _ in self.kinds() if (ties := list(layer.all_ties("", category)))}
+        tied = {id(layer): ties for _, layer, _ in self.kinds() if (ties := list(layer.ties("", category)))}
         start = self.first
         for run in self.runs if tied else ():  # each layer has ties of its own
             for i in range(start, start + run.repeat):
@@ -170,13 +170,13 @@ class Stack(Component):
         if not self.causal:
             return
         for run in self.runs:
-            for kept in run.layer.remembered("all_kept", run.layer.all_kept):
-                passes = run.passes if run.kept is None else run.kept
+            for kept in run.layer.cached("all_kept", run.layer.state):
+                passes = run.passes if run.cached_passes is None else run.cached_passes
                 yield kept._replace(copies=kept.copies * int(run.repeat) * passes)
 
-    works = Component.by_its_parts
+    own_ops = Component.no_own_ops
 
-    def work(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:
+    def ops(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:
         """The work of each distinct layer once, under the numbers of its runs, as often as a token passes through."""
         category = effective_category(outer, self.category)
         written = self.causal and self.role == "encoder"  # a class of encoders that was made a decoder
@@ -185,14 +185,14 @@ class Stack(Component):
         for run in self.runs:
             times[id(run.layer)] += int(run.repeat) * run.passes
         for names, layer, _ in self.kinds():
-            for w in layer.work(f"{prefix}{', '.join(names)}.", category):
+            for w in layer.ops(f"{prefix}{', '.join(names)}.", category):
                 yield w._replace(copies=w.copies * times[id(layer)], per=roles.get(w.per, w.per))
 
 
 def stacks(component: Component) -> tuple[Stack, ...]:
     """The stacks of layers in a component, in order; within a stack nothing is looked for."""
     if isinstance(component, Block):
-        return component.remembered("stacks", lambda: chain.from_iterable(map(stacks, component.items.values())))
+        return component.cached("stacks", lambda: chain.from_iterable(map(stacks, component.items.values())))
     return (component,) if isinstance(component, Stack) else ()
 
 
@@ -226,7 +226,7 @@ def stack(role: str, layers: Layers, *, causal: bool | None = None) -> Stack:
     runs, repeated = run_length_encoded(layers)
     made = Stack(role=role, runs=runs, causal=role == "decoder" if causal is None else causal)
     if repeated:
-        made.remembered("distinct_runs", lambda: repeated)
+        made.cached("distinct_runs", lambda: repeated)
     return made
 
 

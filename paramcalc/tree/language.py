@@ -26,7 +26,7 @@ def layer_sizes(tree: Component) -> Iterator[int]:
 def component_sizes(component: Component) -> Iterator[int]:
     """The sizes of a component and of all that is in it."""
     yield from component.dimensions().values()
-    for part in component.distinct():
+    for part in component.distinct_parts():
         yield from component_sizes(part.component)
 
 
@@ -42,13 +42,13 @@ def fixed_source_tokens(part: Component) -> Iterator[int]:
     """How many entries of an encoder's output are attended to, where they are always as many (Whisper)."""
     if entries := getattr(part, "source_tokens", None):
         yield int(entries)
-    for child in part.distinct():
+    for child in part.distinct_parts():
         yield from fixed_source_tokens(child.component)
 
 
 class LanguageModel(Block):
     """A language model within a larger model: the owners of its ties are named from its own root."""
 
-    def all_ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
-        for tie in super().all_ties(prefix, outer):
+    def ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
+        for tie in super().ties(prefix, outer):
             yield tie._replace(owner=prefix + tie.owner)

@@ -29,21 +29,21 @@ class Linear(Component):
     split: ShardSpec | None = None
     per: Per = "token"
 
-    def tensors(self) -> Iterator[Weight]:
+    def own_weights(self) -> Iterator[Weight]:
         if self.tied_to is None:
             yield Weight("weight", (self.d_out, self.d_in), kind="matrix", split=self.split)
         if self.bias:
-            whole = self.split is None or self.split.side == "row"  # added once, after the shares are summed
+            whole = self.split is None or self.split.axis == "row"  # added once, after the shares are summed
             yield Weight("bias", (self.d_out,), kind="bias", split=None if whole else self.split)
 
-    def ties(self) -> Iterator[Tie]:
+    def own_ties(self) -> Iterator[Tie]:
         if self.tied_to is not None:
             yield Tie("", self.tied_to)
 
     def inputs(self) -> Size | None:
         return self.d_in
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """d_in multiplications and additions for each output; a tied matrix multiplies like any other."""
         yield FlopTerm("", 2 * self.d_in * self.d_out, per=self.per)
 
@@ -60,16 +60,16 @@ class Embedding(Component):
     tied_to: str | None = None
     divided: bool = True  # by rows, as a vocabulary; tables of positions are held whole
 
-    def tensors(self) -> Iterator[Weight]:
+    def own_weights(self) -> Iterator[Weight]:
         if self.tied_to is None:
             split = by_vocabulary(self.rows) if self.divided else None
             yield Weight("weight", (self.rows, self.width), kind="embedding", split=split)
 
-    def ties(self) -> Iterator[Tie]:
+    def own_ties(self) -> Iterator[Tie]:
         if self.tied_to is not None:
             yield Tie("", self.tied_to)
 
-    works = Component.by_its_parts  # a lookup
+    own_ops = Component.no_own_ops  # a lookup
 
     def steps(self) -> Iterator[Step]:
         yield Step("", per_token(self.width))
@@ -85,14 +85,14 @@ class Norm(Component):
     count: Size = 1  # one per head where each has weights of its own (StableLM's QK norms)
     split: ShardSpec | None = None  # only where a mixer's heads are normalised together (Mamba-2)
 
-    def tensors(self) -> Iterator[Weight]:
+    def own_weights(self) -> Iterator[Weight]:
         one = Weight("weight", (self.width,), copies=self.count, active=self.count, kind="norm", split=self.split)
         if self.scale:
             yield one
         if self.bias:
             yield one._replace(name="bias")
 
-    works = Component.by_its_parts  # no matrix
+    own_ops = Component.no_own_ops  # no matrix
 
     def steps(self) -> Iterator[Step]:
         yield Step("", SAME_SHAPE)
@@ -109,15 +109,15 @@ class Conv1d(Component):
     spare: Size = 0  # positions that the reference computes beyond the last token and cuts off
     per: Per = "token"
 
-    def tensors(self) -> Iterator[Weight]:
+    def own_weights(self) -> Iterator[Weight]:
         yield Weight("weight", (self.channels, self.per_group, self.kernel), kind="conv", split=self.split)
         if self.bias:
             yield Weight("bias", (self.channels,), kind="bias", split=self.split)
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """Kernel x inputs for each output channel and position."""
         flops = 2 * self.channels * self.per_group * self.kernel
-        yield FlopTerm("", flops, term="convolution", per=self.per, spare=self.spare)
+        yield FlopTerm("", flops, term="convolution", per=self.per, padding=self.spare)
 
     def steps(self) -> Iterator[Step]:
         yield Step("", per_token(self.channels))
@@ -133,11 +133,11 @@ class Param(Component):
     per: Per = "never"  # what it is multiplied with, where it is a matrix: its outputs and inputs are its elements
     times: Size = 1  # how often for each of these: once for each head
 
-    def tensors(self) -> Iterator[Weight]:
+    def own_weights(self) -> Iterator[Weight]:
         role: WeightRole = "buffer" if self.buffer else "parameter"
         yield Weight("value", self.shape, role=role, split=self.split, dtype=self.dtype)
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """What a matrix does that is no Linear; nothing where it is merely added or scales."""
         if self.per != "never":
             yield FlopTerm("", 2 * self.times * prod(map(int, self.shape)), per=self.per)
@@ -156,7 +156,7 @@ class Product(Component):
     per: Per = "token"
     term: TermKind = "matmul"
 
-    def works(self) -> Iterator[FlopTerm]:
+    def own_ops(self) -> Iterator[FlopTerm]:
         """What is stated."""
         yield FlopTerm("", self.flops, self.term, self.per)
 

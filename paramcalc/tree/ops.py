@@ -48,7 +48,9 @@ class FlopTerm(NamedTuple):
     category: Category = "other"
     limit: Limit = "none"
     size: int = 1
-    spare: int = 0  # positions that the reference computes beside and cuts off: the padding of a causal convolution
-    most: int | None = None  # keys at most, where an indexer picks them: as a window it is not what the reference does
+    padding: int = 0  # positions that the reference computes beside and cuts off: the padding of a causal convolution
+    max_keys: int | None = (
+        None  # keys at most, where an indexer picks them: as a window it is not what the reference does
+    )
     inexact: str = ""  # why it is not quite what the reference multiplies, where it is not
     copies: int = 1  # layers and their passes, experts that one token uses

@@ -20,12 +20,12 @@ FLOAT32 = "float32"
 class CacheEntry(NamedTuple):
     """Something a mixer keeps for each sequence: `elements` an entry, as many entries as `span` says."""
 
-    what: EntryKind
+    kind: EntryKind
     elements: int
     span: Span = "tokens"
     size: int = 1
     shares: int | None = None  # devices that can divide it (key/value heads); None: each holds all of it
-    form: MlaForm = "any"
+    mla_form: MlaForm = "any"
     dtype: str | None = None  # where the reference fixes it: float32 states
     copies: int = 1  # layers, and passes through layers that are shared
     doubt: str = ""  # why this may not be what the reference keeps: then the figure is no longer exact

@@ -45,9 +45,9 @@ class ShardSpec(NamedTuple):
     of their own (the few groups beside many heads in Mamba-2's projection). Megatron-LM (1909.08053), section 3.
     """
 
-    side: ShardAxis
+    axis: ShardAxis
     units: int
-    of: ShardUnit = "channels"
+    unit_kind: ShardUnit = "channels"
     fused: int = 0
     fused_units: int = 1
 

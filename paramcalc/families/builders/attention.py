@@ -122,4 +122,4 @@ def mha(c: Config, *, bias: bool = True, kv: int | None = None, **options: Any) 
 
 def sliding(attn: Attention, window: int | None) -> dict[str, Component]:
     """An attention that sees everything, and one that sees a window, under the words of `layer_types`."""
-    return {FULL: attn, SLIDING: attn.but(window=window)}
+    return {FULL: attn, SLIDING: attn.replace(window=window)}

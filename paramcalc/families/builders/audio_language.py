@@ -18,7 +18,7 @@ WHISPER_LAYOUT = BartLayout(spare_rows=0, embed_norm=False, pre_norm=True, key_b
 
 def audio_tower(c: Config) -> tuple[Block, Config]:
     """Whisper's encoder, from audio_config."""
-    section, declared = c.section("audio_config"), c.declared("audio_config")
+    section, declared = c.section("audio_config"), c.section_schema("audio_config")
     kind = section.raw("model_type") or declared.kind
     known = kind in (declared.kind, *declared.spellings)
     c.require(known, f"audio_config is a {kind}", "only Whisper's encoder can be counted here")
@@ -35,14 +35,14 @@ def audio_text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple
     """
     if c.head not in ("seq2seq_lm", "token_classification", "none"):
         raise unknown_head(c)
-    declared = c.declared("text_config")
+    declared = c.section_schema("text_config")
     stated = c.section("text_config", ConfigSchema({})).raw("model_type") or declared.kind
     text = get_family(stated)
-    defaults, said = dict(text.reading.defaults), c.section("text_config", text.reading)
+    defaults, said = dict(text.schema.defaults), c.section("text_config", text.schema)
     if completes or c.raw("text_config") is None:
-        defaults |= {key: value for key, value in declared.defaults.items() if defaults.get(key) or not said.says(key)}
-    fixed = {**text.reading.fixed, "tie_word_embeddings": tied and not was_untied_in_v4(c, said)}
-    reading = text.reading._replace(defaults=defaults, fixed=fixed)
+        defaults |= {key: value for key, value in declared.defaults.items() if defaults.get(key) or not said.has(key)}
+    fixed = {**text.schema.fixed, "tie_word_embeddings": tied and not was_untied_in_v4(c, said)}
+    reading = text.schema._replace(defaults=defaults, fixed=fixed)
     section = c.section("text_config", reading, family=stated)
     return text.recipe(section), section.hidden_size
 

@@ -62,12 +62,12 @@ def norms_around(norm: Component, attn: Component, ffn: Component) -> Block:
 
 def parallel(norm: Component, attn: Component, ffn: Component) -> Block:
     """Attention and FFN side by side behind one norm (GPT-J, Cohere)."""
-    return block(input_norm=norm, attn=attn, ffn=ffn).but(adds="together")
+    return block(input_norm=norm, attn=attn, ffn=ffn).replace(adds="together")
 
 
 def norms_after(norm: Component, attn: Component, ffn: Component) -> Block:
     """A norm after attention, and one after the FFN (OLMo 2, EXAONE 4)."""
-    return block(attn=attn, post_attn_norm=norm, ffn=ffn, post_ffn_norm=norm).but(adds="normed")
+    return block(attn=attn, post_attn_norm=norm, ffn=ffn, post_ffn_norm=norm).replace(adds="normed")
 
 
 # -- whole models -------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def encoder_layer(
     steps: dict[str, Component] = {"attn": mixer}
     if c.add_cross_attention:
         c.require(c.is_decoder, "add_cross_attention needs is_decoder", "set is_decoder to true")
-        steps["cross_attn"] = mixer.but(source="cross")
+        steps["cross_attn"] = mixer.replace(source="cross")
     steps["ffn"] = mlp(c, c.intermediate_size) if ffn is None else ffn
     parts: dict[str, Component] = {}
     for name, step in steps.items():

@@ -132,7 +132,7 @@ def encoder_decoder(c: Config, form: BartLayout, encoder: Component, decoder: Co
     """Both sides around one token table and under one head, or the decoder alone with the head."""
     if c.head == "lm":
         alone = lm_head(c, c.hidden_size, owner="decoder.embed_tokens")
-        return block(decoder=decoder, lm_head=alone if form.ties_decoder else alone.but(tied_to=None))
+        return block(decoder=decoder, lm_head=alone if form.ties_decoder else alone.replace(tied_to=None))
     shared = Embedding(rows=c.vocab_size, width=c.hidden_size)
     return block(shared=shared, encoder=encoder, decoder=decoder, **bart_head(c, form))
 

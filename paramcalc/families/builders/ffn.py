@@ -72,7 +72,7 @@ def moe(
         raise c.error("num_experts_per_tok", f"({top_k}) is more than there are experts ({experts})")
     return Moe(
         width=c.hidden_size,
-        expert=glu(c, hidden, bias=bias).but(inner=None),
+        expert=glu(c, hidden, bias=bias).replace(inner=None),
         activation=learned_activation(c),
         experts=experts,
         top_k=top_k,

@@ -63,7 +63,7 @@ def num_labels(c: Config, *, unstated: int = 2) -> int:
     Where the two contradict each other transformers warns and takes num_labels (PreTrainedConfig.__init__). The text
     class of a multimodal model reads only the text_config of a file that has one (PreTrainedConfig.from_pretrained).
     """
-    holder = c if "TextFor" in c.architecture and c.root.says("text_config") else c.root
+    holder = c if "TextFor" in c.architecture and c.root.has("text_config") else c.root
     names, number, old = holder.raw("id2label"), holder.raw("num_labels"), holder.raw("_num_labels")
     known = len(names) if isinstance(names, Mapping) else None
     built = known if number is None else number
@@ -73,7 +73,7 @@ def num_labels(c: Config, *, unstated: int = 2) -> int:
         return symbolic(
             "num_labels", unstated if known is None else known, origin="num_labels" if known is None else "id2label"
         )
-    count = holder.whole("num_labels", number)
+    count = holder.size("num_labels", number)
     if known is not None and known != count:
         c.doubts.append(f"{c.family}: id2label names {known} classes, num_labels says {count}; num_labels is taken")
     return symbolic("num_labels", count, origin="num_labels")

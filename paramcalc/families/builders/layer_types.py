@@ -12,7 +12,7 @@ DENSE, SPARSE = "dense", "sparse"
 
 def attention_types(c: Config, default: list[str]) -> list[str]:
     """The word for each layer: `layer_types` where the file says so, else the family's default pattern."""
-    return c.words("layer_types", (FULL, SLIDING)) or default
+    return c.layer_words("layer_types", (FULL, SLIDING)) or default
 
 
 def every(period: int, word: str, *, otherwise: str, layers: int) -> list[str]:
@@ -48,13 +48,13 @@ def mixer_types(
     The names of transformers 4, `attention` and `mamba`, are understood as it renames them.
     """
     renamed = {word: word for word in words} | {"attention": FULL, "mamba": LINEAR}
-    stated = c.words(name, tuple(renamed), any_length=any_length)
+    stated = c.layer_words(name, tuple(renamed), any_length=any_length)
     return default if stated is None else [renamed[word] for word in stated]
 
 
 def mlp_types(c: Config, default: list[str]) -> list[str]:
     """The word for each layer's FFN, dense or sparse: `mlp_layer_types` where the file says so, else the default."""
-    return c.words("mlp_layer_types", (DENSE, SPARSE)) or default
+    return c.layer_words("mlp_layer_types", (DENSE, SPARSE)) or default
 
 
 def per_layer_overrides(c: Config, allowed: Collection[str]) -> list[dict[str, int]] | None:
@@ -62,7 +62,7 @@ def per_layer_overrides(c: Config, allowed: Collection[str]) -> list[dict[str, i
 
     Stated as null it says that no layer has sizes of its own.
     """
-    if not c.says("per_layer_config"):
+    if not c.has("per_layer_config"):
         return None
     given = c.raw("per_layer_config") or {}
     nested = isinstance(given, Mapping) and all(isinstance(sizes, Mapping) for sizes in given.values())
@@ -73,7 +73,7 @@ def per_layer_overrides(c: Config, allowed: Collection[str]) -> list[dict[str, i
     c.require(len(numbered) == c.num_hidden_layers, "per_layer_config has a layer that the model has not")
     named_sizes = {name for sizes in numbered.values() for name in sizes}
     c.require(named_sizes <= set(allowed), f"per_layer_config has {', '.join(sorted(named_sizes - set(allowed)))}")
-    return [{name: c.whole(name, size) for name, size in sizes.items()} for sizes in numbered.values()]
+    return [{name: c.size(name, size) for name, size in sizes.items()} for sizes in numbered.values()]
 
 
 def first_dense(c: Config, first: int) -> list[str]:
@@ -86,7 +86,7 @@ def sparse_step_types(c: Config) -> list[str]:
     """Qwen's rule: every decoder_sparse_step-th layer has experts unless mlp_only_layers lists it."""
     layers = c.num_hidden_layers
     words = every(c.decoder_sparse_step, SPARSE, otherwise=DENSE, layers=layers) if c.num_experts else [DENSE] * layers
-    for i in c.numbers("mlp_only_layers"):
+    for i in c.layer_indices("mlp_only_layers"):
         if 0 <= i < layers:
             words[i] = DENSE
     return words

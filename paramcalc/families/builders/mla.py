@@ -62,4 +62,4 @@ def unweighted_indexer(width: int, heads: int, head_dim: int, *, keep: int) -> I
     """An indexer that reads the layer's input, with normed queries and key, and no weights for its heads."""
     norm = Norm(width=head_dim)
     plain = Indexer(width=width, query_width=width, heads=heads, head_dim=head_dim, keep=keep, weighted=False)
-    return plain.but(q_norm=norm, k_norm=norm)
+    return plain.replace(q_norm=norm, k_norm=norm)

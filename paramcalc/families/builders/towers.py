@@ -28,7 +28,7 @@ def tower(*kinds: str) -> Callable[[TowerRecipe], TowerRecipe]:
 
 def require_model_type(c: Config, section: str, kind: str) -> None:
     """Refuse another model_type in a section where the class would build it; elsewhere it is not looked at."""
-    declared, fields = c.declared(section), c.raw(section)
+    declared, fields = c.section_schema(section), c.raw(section)
     if not declared.free or not isinstance(fields, Mapping):
         return
     stated = fields.get("model_type") or kind
@@ -49,7 +49,7 @@ def tower_in(c: Config, section: str, *, kind: str | None = None, **fixed: Any) 
 
     `fixed` are fields that the whole decides, whatever the section says.
     """
-    declared = c.declared(section)
+    declared = c.section_schema(section)
     kind = kind or declared.kind
     recipe = tower_recipe(kind)
     read = config_schema(schema_entries(recipe.__module__)[kind])

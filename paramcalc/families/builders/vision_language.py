@@ -34,8 +34,8 @@ def with_stack_role(model: Component, role: str) -> Component:
     """The model with its stack of layers under another name in the report."""
     if not isinstance(model, Block):
         return model
-    items = {name: part.but(role=role) if isinstance(part, Stack) else part for name, part in model.items.items()}
-    return model.but(items=items)
+    items = {name: part.replace(role=role) if isinstance(part, Stack) else part for name, part in model.items.items()}
+    return model.replace(items=items)
 
 
 def only_text(c: Config, *towers: str) -> None:
@@ -66,24 +66,24 @@ def vision_language_model(c: Config, projector: Projector, *, any_tower: bool = 
 
 def section_alone(c: Config, *towers: str) -> Component:
     """What the class of the language model makes of a whole file: it reads text_config, whatever the whole says."""
-    kind = c.declared("text_config").kind
+    kind = c.section_schema("text_config").kind
     text = get_family(kind)
     require_model_type(c, "text_config", kind)
     if c.head == "lm" and split_class(text.main_class)[1] != "lm":
         raise unknown_head(c)
     for tower in towers:
         c.raw(tower)
-    return text.recipe(c.section("text_config", text.reading, family=kind))
+    return text.recipe(c.section("text_config", text.schema, family=kind))
 
 
 def own_language_model(c: Config, *, flat: bool = False) -> tuple[Component, int]:
     """The language model of the one kind that is counted, with its head, and its width; see `vision_language_model`."""
-    kind = c.declared("text_config").kind
+    kind = c.section_schema("text_config").kind
     text = get_family(kind)
     require_model_type(c, "text_config", kind)
-    section = c.section("text_config", text.reading, family=kind)
+    section = c.section("text_config", text.schema, family=kind)
     if c.ties != "section":
-        reading = text.reading._replace(fixed={**text.reading.fixed, "tie_word_embeddings": head_is_tied(c, section)})
+        reading = text.schema._replace(fixed={**text.schema.fixed, "tie_word_embeddings": head_is_tied(c, section)})
         section = c.section("text_config", reading, family=kind)
     view = c if flat and c.raw("text_config") is None else section
     return text.recipe(view), view.hidden_size
@@ -116,13 +116,13 @@ def was_untied_in_v4(c: Config, section: Config) -> bool:
 def written_by_v4(c: Config) -> bool:
     """Whether transformers 4 wrote the file, by its version or torch_dtype, and its top says nothing of ties."""
     version = c.root.raw("transformers_version")
-    before = version.startswith("4.") if isinstance(version, str) else c.root.says("torch_dtype")
+    before = version.startswith("4.") if isinstance(version, str) else c.root.has("torch_dtype")
     return before and c.raw("tie_word_embeddings") is None
 
 
 def own_text(c: Config) -> Config:
     """The fields of a language model that has no family of its own; see `head_is_tied`."""
-    reading = c.declared("text_config")
+    reading = c.section_schema("text_config")
     fixed = {**reading.fixed, "tie_word_embeddings": head_is_tied(c, c.section("text_config"))}
     return c.section("text_config", reading._replace(fixed=fixed))
 
@@ -143,10 +143,10 @@ def any_language_model(c: Config) -> tuple[Block, int]:
     """The language model of text_config, of any kind where that is free, under the wrapper's head; and its width."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    text = c.declared("text_config")
+    text = c.section_schema("text_config")
     stated = c.section("text_config", ConfigSchema(dict(model_type=text.kind))).model_type
     kind = text.spellings.get(stated, stated) if text.free else text.kind
-    recipe, reading = get_family(kind).recipe, get_family(kind).reading
+    recipe, reading = get_family(kind).recipe, get_family(kind).schema
     plain = "hidden_size" in reading.defaults and "ties" not in reading.fixed
     c.require(plain, f"text_config is a {kind}, which is no plain language model")
     if c.raw("text_config") is None:
@@ -155,7 +155,7 @@ def any_language_model(c: Config) -> tuple[Block, int]:
     view = c.section("text_config", reading, family=kind, head="none")
     parts = dict(recipe(view).parts())
     if c.head == "seq2seq_lm":
-        owner, rows = "embed_tokens" if head_is_tied(c, view) else None, view.stated("vocab_size")
+        owner, rows = "embed_tokens" if head_is_tied(c, view) else None, view.required("vocab_size")
         parts["lm_head"] = Linear(
             d_in=view.hidden_size, d_out=rows, category="head", tied_to=owner, split=by_vocabulary(rows)
         )

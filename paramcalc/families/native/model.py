@@ -122,7 +122,7 @@ def native_moe(t: TransformerConfig, entry: LayerFields, moe: MoeFields, d: int,
     """A router and its experts; shared ones are one network as wide as all of them."""
     expert = native_ffn(t, entry, d, origin, symbolic("d_e", moe.d_ff, origin="moe.d_ff") if moe.d_ff else None)
     count = symbolic("s", moe.shared, origin="moe.shared")
-    shared = expert.but(hidden=count * expert.hidden, category="shared_experts")
+    shared = expert.replace(hidden=count * expert.hidden, category="shared_experts")
     return Moe(
         width=d,
         expert=expert,

@@ -59,7 +59,7 @@ class AppliesTo(NamedTuple):
         """Whether this tensor is one of them."""
         if weight.kind not in self.kinds or weight.category not in self.categories:
             return False
-        scores = weight.category == "head" and weight.split is not None and weight.split.of == "vocabulary"
+        scores = weight.category == "head" and weight.split is not None and weight.split.unit_kind == "vocabulary"
         return self.output or not scores
 
     def also(self, *categories: Category) -> AppliesTo:

@@ -67,7 +67,7 @@ def gguf_file(model: Model, name: str, *, imatrix: bool = False) -> GgufFile:
     any case. Raises ParamcalcError for an unknown kind of file, and where llama-quantize refuses the model.
     """
     kind = ftype(name)
-    (file,) = model.remembered(f"gguf {kind} {imatrix}", lambda: [_file(model, kind, imatrix=imatrix)])
+    (file,) = model.cached(f"gguf {kind} {imatrix}", lambda: [_file(model, kind, imatrix=imatrix)])
     return file
 
 
@@ -109,7 +109,7 @@ def _numbers(whole: Component, stage: Component) -> set[int]:
 
 def _decided(model: Model, kind: str, *, imatrix: bool) -> tuple[Contents, list[str], list[str]]:
     """The tensors, their types, and what is to be said."""
-    (found,) = model.remembered("gguf", lambda: [contents(model, gguf_architecture(model))])
+    (found,) = model.cached("gguf", lambda: [contents(model, gguf_architecture(model))])
     types = types_of(model, found, kind, imatrix=imatrix)
     said = [*gguf_notes(model, found, kind)]
     if needs_imatrix(found, kind, types):
@@ -126,7 +126,7 @@ def _file(model: Model, kind: str, *, imatrix: bool) -> GgufFile:
         count * -(-rows * GGUF_TYPES[name].bytes(row) // ALIGNMENT) * ALIGNMENT
         for (name, (_, _, row, rows)), count in alike.items()
     )
-    why = model.remembered("gguf doubts", lambda: gguf_doubts(model, found))
+    why = model.cached("gguf doubts", lambda: gguf_doubts(model, found))
     return GgufFile(kind, sum_by_type(alike.elements()), why, tuple(said), padded)
 
 

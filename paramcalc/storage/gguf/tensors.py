@@ -170,7 +170,7 @@ def mtp_layer(mtp: Mtp, arch: Architecture) -> list[Tensor]:
     for name, part in mtp.items.items():
         if name != "layer":
             table = isinstance(part, (Embedding, Linear)) and part.tied_to is not None
-            own = part.but(tied_to=None) if table else part
+            own = part.replace(tied_to=None) if table else part
             these = (gguf_tensor(w)._replace(name=MTP_NAMES.get(name, name)) for w in own.weights(f"{name}."))
             found += map(finalised, these)
     return sorted(found)

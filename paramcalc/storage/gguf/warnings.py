@@ -52,7 +52,7 @@ def gguf_doubts(model: Model, found: Contents) -> Iterator[str]:
 def has_output_matrix(model: Model) -> bool:
     """Whether it has an output matrix, its own or the table of tokens."""
     names = [w.name for w in model.tree.weights() if w.category == "head"]
-    names += [tie.name for tie in model.tree.all_ties() if tie.category == "head"]
+    names += [tie.name for tie in model.tree.ties() if tie.category == "head"]
     return any("lm_head" in name for name in names)
 
 

@@ -112,5 +112,5 @@ def _within(rule: SchemeRule) -> bool:
 def _predicts(model: Model) -> bool:
     """Whether it has an output matrix over a vocabulary, its own or a table: other heads were not compared."""
     splits = (weight.split for weight in model.tree.weights() if weight.category == "head")
-    tied = any(tie.category == "head" for tie in model.tree.all_ties())
-    return tied or any(split is not None and split.of == "vocabulary" for split in splits)
+    tied = any(tie.category == "head" for tie in model.tree.ties())
+    return tied or any(split is not None and split.unit_kind == "vocabulary" for split in splits)
