@@ -61,7 +61,7 @@ class _CountLines:
             for kind in tree_parts(component):
                 self._layers(kind, component.role, level)
             return
-        for tie in component.ties():
+        for tie in component.own_ties():
             self.lines.append(Line(level=level, name=name, result=0, remark=f"tied to {tie.owner}, counted there"))
         if not list(component.children()):
             self._leaf(component, name, level)

@@ -68,7 +68,7 @@ def layer_name(names: list[str], copies: int) -> str:
 
 
 def _detail(component: Component, weights: list[Weight]) -> str:
-    ties = list(component.ties())
+    ties = list(component.own_ties())
     if ties:
         return f"tied to {ties[0].owner}"
     if not list(component.children()):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from paramcalc.reports.base import ModelInfo
-    from paramcalc.reports.compare import ChangeStep, Compared, ReviewedChange
+    from paramcalc.reports.compare import Change, ChangeStep, Compared
 
 Lines = Sequence["Compared | None"]  # None: a line left free
 LONGEST_VALUE = 20  # characters of a model's name or of a value in a column
@@ -172,7 +172,7 @@ def times(ratio: float | None) -> str:
 # -- the review of a change --------------------------------------------------------------------------------------
 
 
-def change_parts(change: ReviewedChange, room: int) -> Iterator[RenderableType]:
+def change_parts(change: Change, room: int) -> Iterator[RenderableType]:
     """What each field did, one after the other, and the fields that did nothing."""
     from rich.text import Text
 
@@ -189,7 +189,7 @@ def change_parts(change: ReviewedChange, room: int) -> Iterator[RenderableType]:
         yield Text("no config field differs")
 
 
-def steps_table(change: ReviewedChange, steps: Sequence[ChangeStep], room: int) -> Table:
+def steps_table(change: Change, steps: Sequence[ChangeStep], room: int) -> Table:
     """The fields in order; what was changed together has one difference, beside its first field."""
     lines = [(field, step if field is step.fields[0] else None) for step in steps for field in step.fields]
     columns = [
@@ -247,7 +247,7 @@ def cell(value: int | float | tuple[int | float, ...] | None) -> str | int:
     return "" if value is None else str(value)
 
 
-def change_rows(change: ReviewedChange, names: Sequence[str]) -> Iterator[RowData]:
+def change_rows(change: Change, names: Sequence[str]) -> Iterator[RowData]:
     """A changed field, with what it did to the total where it has a step of its own or leads one."""
     old, new = names
     for step in change.steps:

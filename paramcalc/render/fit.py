@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from paramcalc.reports.fit import FitChange
+    from paramcalc.reports.fit import Change
 
 OPTIONS = {
     "context": "--context",
@@ -122,7 +122,7 @@ def _limit(found: int | None) -> str:
     return "no limit" if found is None else exact(found)
 
 
-def changes_table(changes: Sequence[FitChange], room: int) -> Table:
+def changes_table(changes: Sequence[Change], room: int) -> Table:
     """Changes as the options that make them, and what is used then."""
     columns = [
         Column("", ["  " + change_text(change) for change in changes]),
@@ -131,7 +131,7 @@ def changes_table(changes: Sequence[FitChange], room: int) -> Table:
     return fit_columns(columns, room, bare=True)
 
 
-def change_text(change: FitChange) -> str:
+def change_text(change: Change) -> str:
     """`--context 8192`, or what has no option of its own: `4 devices`."""
     option = OPTIONS[change.change]
     return f"{option} {change.to}" if option else f"{change.to} {change.change}"

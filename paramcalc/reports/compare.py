@@ -28,7 +28,7 @@ class Compared(Report):
     differs: bool = Field(description="compared exactly, before anything is rounded")
 
 
-class CompareAssumptions(Report):
+class Assumed(Report):
     """For how many tokens bytes and work hold."""
 
     context: int = Field(description="tokens of one sequence, all of them new")
@@ -50,7 +50,7 @@ class ChangeStep(Report):
     components: dict[str, int] = Field(description="the same by category, only what changed; sums to difference")
 
 
-class ReviewedChange(Report):
+class Change(Report):
     """What led from the first to the second of two models of one family, in the order of the second file."""
 
     family: str
@@ -67,6 +67,6 @@ class CompareReport(Report):
     models: tuple[ModelInfo, ...]
     warnings: tuple[str, ...] = Field(description="under the model's name, or its source where names are shared")
     notes: tuple[str, ...]
-    assumptions: CompareAssumptions
+    assumptions: Assumed
     rows: tuple[Compared, ...]
-    change: ReviewedChange | None = Field(description="null unless these are two models of one family")
+    change: Change | None = Field(description="null unless these are two models of one family")

@@ -22,7 +22,7 @@ class Parameters(Report):
     mtp: int = Field(description="parameters of multi-token-prediction modules that the class does not build")
 
 
-class CategoryShare(Report):
+class Share(Report):
     """Parameters of one category."""
 
     total: int
@@ -52,7 +52,7 @@ class CountReport(Answer):
     model: ModelInfo
     warnings: tuple[str, ...]
     parameters: Parameters
-    components: dict[str, CategoryShare] = Field(description="by category; sums to parameters")
+    components: dict[str, Share] = Field(description="by category; sums to parameters")
     layers: tuple[LayerRun, ...]
     tied: tuple[tuple[str, str], ...] = Field(description="(name, owner): counted once, at the owner")
     weights: WeightBytes

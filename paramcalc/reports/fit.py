@@ -40,7 +40,7 @@ class BestFormat(Report):
     used_bytes: int = Field(description="on the fullest device")
 
 
-class FitChange(Report):
+class Change(Report):
     """A single change that would make it fit."""
 
     change: str = Field(description="context, batch, kv_cache_dtype, dtype, devices or gpu")
@@ -75,4 +75,4 @@ class FitReport(Answer):
     best_format: BestFormat | None = Field(
         description="the checkpoint's own where that is quantised, or of a ladder from bfloat16 to four bits"
     )
-    changes: tuple[FitChange, ...] = Field(description="each for itself would make it fit; none where it does")
+    changes: tuple[Change, ...] = Field(description="each for itself would make it fit; none where it does")

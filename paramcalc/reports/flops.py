@@ -7,7 +7,7 @@ from pydantic import Field
 from paramcalc.reports.base import Answer, ModelInfo, Report, Status
 
 
-class WorkloadInfo(Report):
+class SettingInfo(Report):
     """For which tokens the figures hold."""
 
     tokens: int = Field(description="new tokens of each sequence")
@@ -18,7 +18,7 @@ class WorkloadInfo(Report):
     counting: str = Field(description="needed, or reference: all that transformers' eager code multiplies")
 
 
-class FlopsByKind(Report):
+class Work(Report):
     """FLOPs, two for each multiplication and addition, by what is multiplied."""
 
     total: int
@@ -35,7 +35,7 @@ class Training(Report):
     with_recomputation: int = Field(description="the same where every activation is computed a second time")
 
 
-class TermFlops(Report):
+class Term(Report):
     """One matrix of the tree, or one product of activations."""
 
     name: str = Field(description="path in the tree, the first layers of its kind")
@@ -45,7 +45,7 @@ class TermFlops(Report):
     flops: int = Field(description="of all copies, for the whole batch")
 
 
-class TrainingRules(Report):
+class Rules(Report):
     """Training FLOPs by published rules, for the same tokens."""
 
     six_nd: int = Field(description="6ND with all parameters a token uses (Hoffmann et al. 2022)")
@@ -60,11 +60,11 @@ class FlopsReport(Answer):
     status: Status = Field(description="exact: with counting reference, what torch's counter sees in the reference")
     warnings: tuple[str, ...]
     notes: tuple[str, ...] = Field(description="what is left out, and how masked pairs and recurrences are counted")
-    assumptions: WorkloadInfo
-    forward: FlopsByKind
-    per_token: FlopsByKind = Field(description="forward, the mean over new tokens, rounded down")
-    backward: FlopsByKind = Field(description="twice the forward pass")
+    assumptions: SettingInfo
+    forward: Work
+    per_token: Work = Field(description="forward, the mean over new tokens, rounded down")
+    backward: Work = Field(description="twice the forward pass")
     training: Training
-    components: dict[str, FlopsByKind] = Field(description="forward by category; sums to forward")
-    terms: tuple[TermFlops, ...] = Field(description="forward by part; sums to forward")
-    rules: TrainingRules
+    components: dict[str, Work] = Field(description="forward by category; sums to forward")
+    terms: tuple[Term, ...] = Field(description="forward by part; sums to forward")
+    rules: Rules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from paramcalc.reports.base import Answer, ModelInfo, Report
-from paramcalc.reports.flops import WorkloadInfo
+from paramcalc.reports.flops import SettingInfo
 
 
 class TraceStep(Report):
@@ -45,5 +45,5 @@ class TraceReport(Answer):
 
     model: ModelInfo
     warnings: tuple[str, ...]
-    assumptions: WorkloadInfo
+    assumptions: SettingInfo
     blocks: tuple[TraceBlock, ...]
