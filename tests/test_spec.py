@@ -190,7 +190,7 @@ def test_described_layers_that_are_alike_are_one_object() -> None:
     model = paramcalc.load(fields | {"moe": {"experts": 4, "top_k": 1, "every": 2}})
     (stack,) = stacks(model.tree)
 
-    assert [copies for _, _, copies in stack.kinds()] == [25, 25]
+    assert [kind.copies for kind in stack.layer_kinds()] == [25, 25]
 
 
 def test_tallies_are_the_weights_added_up() -> None:

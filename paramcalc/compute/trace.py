@@ -5,7 +5,6 @@ From the component tree alone: each component states its steps, as it states its
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -131,21 +130,16 @@ def trace_layers(name: str, stack: Stack, place: TracePosition) -> Iterator[Figu
     """One layer of each kind of a stack."""
     if stack.role in TOWER_ROLES:
         return
-    passes: dict[int, int] = defaultdict(int)
-    caches: dict[int, int] = defaultdict(int)
-    for run in stack.runs:
-        passes[id(run.layer)] += int(run.repeat) * run.passes
-        caches[id(run.layer)] += int(run.repeat) * (run.passes if run.cached_passes is None else run.cached_passes)
-    for names, layer, copies in stack.kinds():
-        marked = list(with_residuals(layer))
+    for kind in stack.layer_kinds():
+        marked = list(with_residuals(kind.layer))
         yield {
-            "name": f"{name.rpartition('.')[0]} {layer_name(names, copies)}".strip(),
-            "kind": layer.label(),
-            "layers": int(copies),
-            "passes": passes[id(layer)],
-            "caches": caches[id(layer)] if stack.causal else 0,
+            "name": f"{name.rpartition('.')[0]} {layer_name(kind)}".strip(),
+            "kind": kind.layer.label(),
+            "layers": int(kind.copies),
+            "passes": kind.passes,
+            "caches": kind.cached if stack.causal else 0,
             "role": stack.role,
-            "steps": list(step_rows(layer, place, marked)),
+            "steps": list(step_rows(kind.layer, place, marked)),
         }
 
 

@@ -114,8 +114,11 @@ def layer_runs(tree: Component) -> list[Figures]:
     """The layers of every stack, in order, run-length encoded; the figures are those of one layer."""
     runs = []
     for stack in stacks(tree):
-        one = {id(layer): layer_figures(layer) for _, layer, _ in stack.kinds()}
-        runs += [{"stack": stack.role, "repeat": int(run.repeat), **one[id(run.layer)]} for run in stack.runs]
+        kinds = [layer_figures(kind.layer) for kind in stack.layer_kinds()]
+        runs += [
+            {"stack": stack.role, "repeat": int(run.repeat), **kinds[kind]}
+            for run, kind in zip(stack.runs, stack.kind_of_run(), strict=True)
+        ]
     return runs
 
 

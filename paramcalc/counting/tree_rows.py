@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from paramcalc.tree.component import Component, Part
-from paramcalc.tree.containers import Mtp, Stack
+from paramcalc.tree.containers import LayerKind, Mtp, Stack
 from paramcalc.tree.leaves import Product
 from paramcalc.tree.weights import Weight, WeightRole
 
@@ -57,14 +57,15 @@ def tree_parts(component: Component) -> Iterator[Part]:
     if not isinstance(component, Stack):
         yield from (part for part in component.children() if not isinstance(part.component, Product))
         return
-    for names, layer, copies in component.kinds():
-        yield Part(layer_name(names, copies), layer, copies, copies)
+    for kind in component.layer_kinds():
+        yield Part(layer_name(kind), kind.layer, kind.copies, kind.copies)
 
 
-def layer_name(names: list[str], copies: int) -> str:
+def layer_name(kind: LayerKind) -> str:
     """`layer 3`, `layers 0-31`, `layers 0, 2, 4, ...`."""
+    names = kind.names
     shown = ", ".join([*names[:3], "..."] if len(names) > 3 else names)
-    return f"layer{'s' if copies > 1 else ''} {shown}"
+    return f"layer{'s' if kind.copies > 1 else ''} {shown}"
 
 
 def _detail(component: Component, weights: list[Weight]) -> str:

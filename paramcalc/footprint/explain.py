@@ -140,18 +140,13 @@ class _StateLines:
         """Each kind of layer of a stack; the bytes of all of its layers are added to `sizes`."""
         if not stack.causal:
             return
-        for names, layer, copies in stack.kinds():
-            runs = [run for run in stack.runs if run.layer is layer]
-            times = sum(
-                int(run.repeat) * (run.passes if run.cached_passes is None else run.cached_passes) for run in runs
-            )
-            found = [
-                one for one in cache.entries_under(layer.state(), self.assumed) if (one.kind in STATE_KINDS) is states
-            ]
-            if found and times:
-                yield Line(level=1, name=f"{stack.role} {layer_name(names, copies)}", remark=layer.label())
+        for kind in stack.layer_kinds():
+            stated = cache.entries_under(kind.layer.state(), self.assumed)
+            found = [one for one in stated if (one.kind in STATE_KINDS) is states]
+            if found and kind.cached:
+                yield Line(level=1, name=f"{stack.role} {layer_name(kind)}", remark=kind.layer.label())
                 for alike in self._alike(found):
-                    yield from self._kept(alike, times, sizes)
+                    yield from self._kept(alike, kind.cached, sizes)
 
     def _alike(self, found: Iterable[CacheEntry]) -> Iterable[list[CacheEntry]]:
         """What differs in nothing but its name, like keys and values of one width."""

@@ -52,7 +52,7 @@ def activation_shape(model: Model, shares: Shares = UNSHARDED) -> ActivationShap
     """The shape of a model's, or of a stage's, work on one device."""
     found = stacks(model.tree)
     generating = [stack for stack in found if stack.causal]
-    layers = [layer for stack in generating or found for _, layer, _ in stack.kinds()]
+    layers = [kind.layer for stack in generating or found for kind in stack.layer_kinds()]
     return ActivationShape(
         max((widest_part(layer, shares) for layer in layers), key=_total, default=()),
         max((query_heads(layer.weights(), shares) for layer in layers), default=0),

@@ -202,5 +202,5 @@ def one_of_each_layer(tree: Component) -> Component | None:
     name = next((name for name, part in tree.parts().items() if part is found[0]), None) if len(found) == 1 else None
     if name is None or not isinstance(tree, Block):
         return None
-    runs = tuple(Run(1, layer) for _, layer, _ in found[0].kinds())
+    runs = tuple(Run(1, kind.layer) for kind in found[0].layer_kinds())
     return tree.replace(items={**tree.items, name: found[0].replace(runs=runs, first=0)})

@@ -97,6 +97,29 @@ class Run(NamedTuple):
     passes: int = 1
     cached_passes: int | None = None
 
+    @property
+    def caches(self) -> int:
+        """How many of the passes keep something of their own."""
+        return self.passes if self.cached_passes is None else self.cached_passes
+
+
+class LayerKind(NamedTuple):
+    """Equal layers of a stack, wherever in it they are."""
+
+    layer: Component
+    numbers: tuple[range, ...]  # of the layers, a range for each run
+    copies: Size  # layers of this kind
+    passes: int  # how often a token passes through one of them
+    cached: int  # how many of those passes keep a state of their own
+
+    @property
+    def names(self) -> list[str]:
+        """The numbers of its first runs as text: `0-31`, or `0`, `2`, `4`, `6`."""
+        return [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in self.numbers[:NAMED_RUNS]]
+
+
+NAMED_RUNS = 4  # runs of one kind whose numbers appear in a name
+
 
 class Stack(Component):
     """Layers in order, equal neighbours run-length encoded: 10,000 layers cost as much to count as one.
@@ -125,45 +148,53 @@ class Stack(Component):
         runs = dict(zip(map(id, self.runs), self.runs, strict=True))
         return ((runs[name], times) for name, times in Counter(map(id, self.runs)).items())
 
-    def kinds(self) -> Iterator[tuple[list[str], Component, int]]:
-        """(numbers of its runs, layer, how many in all) for each distinct layer, however the layers alternate."""
-        found: dict[int, tuple[list[str], Component, int]] = {}
-        for name, layer, copies, *_ in self.children():
-            names, _, so_far = found.get(id(layer), ([], layer, 0))
-            found[id(layer)] = [*names, name] if len(names) < 4 else names, layer, so_far + copies
-        return iter(found.values())
+    def layer_kinds(self) -> Sequence[LayerKind]:
+        """Each distinct layer once, however the layers alternate, in the order in which they first appear."""
+        return self.cached("layer_kinds", self._layer_kinds)
+
+    def _layer_kinds(self) -> Iterator[LayerKind]:
+        start, runs_of = self.first, defaultdict[int, list[tuple[Run, range]]](list)
+        for run, kind in zip(self.runs, self.kind_of_run(), strict=True):
+            runs_of[kind].append((run, range(start, start + int(run.repeat))))
+            start += int(run.repeat)
+        for alike in runs_of.values():
+            yield LayerKind(
+                layer=alike[0][0].layer,
+                numbers=tuple(numbers for _, numbers in alike),
+                copies=sum(run.repeat for run, _ in alike),
+                passes=sum(len(numbers) * run.passes for run, numbers in alike),
+                cached=sum(len(numbers) * run.caches for run, numbers in alike),
+            )
+
+    def kind_of_run(self) -> Sequence[int]:
+        """For each run the index of its layer's kind."""
+        return self.cached("kind_of_run", self._kind_of_run)
+
+    def _kind_of_run(self) -> Iterator[int]:
+        kinds: dict[int, int] = {}  # equal layers are one object: see `merged_runs`
+        return (kinds.setdefault(id(run.layer), len(kinds)) for run in self.runs)
 
     def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
         """The tensors of each distinct layer once, under the number of its first run, with the copies of all."""
-        category, numbers = effective_category(outer, self.category), self.numbers()
-        for names, layer, copies in self.kinds():
-            for w in layer.weights(f"{prefix}{names[0]}.", category):
-                yield w._replace(
-                    copies=w.copies * copies, active=w.active * copies, layers=w.layers or numbers[id(layer)]
-                )
-
-    def numbers(self) -> dict[int, tuple[range, ...]]:
-        """The numbers of the layers that each distinct layer (by its id) stands for."""
-        found: dict[int, list[range]] = {}
-        start = self.first
-        for run in self.runs:
-            found.setdefault(id(run.layer), []).append(range(start, start + run.repeat))
-            start += run.repeat
-        return {layer: tuple(ranges) for layer, ranges in found.items()}
+        category = effective_category(outer, self.category)
+        for kind in self.layer_kinds():
+            for w in kind.layer.weights(f"{prefix}{kind.names[0]}.", category):
+                copies, active = w.copies * kind.copies, w.active * kind.copies
+                yield w._replace(copies=copies, active=active, layers=w.layers or kind.numbers)
 
     def distinct_parts(self) -> Iterator[Part]:
         """Each distinct layer once, under the number of its first run, with the copies of all."""
-        for names, layer, copies in self.kinds():
-            yield Part(names[0], layer, copies, copies)
+        for kind in self.layer_kinds():
+            yield Part(kind.names[0], kind.layer, kind.copies, kind.copies)
 
     def ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         category = effective_category(outer, self.category)
-        tied = {id(layer): ties for _, layer, _ in self.kinds() if (ties := list(layer.ties("", category)))}
+        tied = [list(kind.layer.ties("", category)) for kind in self.layer_kinds()]
         start = self.first
-        for run in self.runs if tied else ():  # each layer has ties of its own
-            for i in range(start, start + run.repeat):
-                yield from (tie._replace(name=f"{prefix}{i}.{tie.name}") for tie in tied.get(id(run.layer), ()))
-            start += run.repeat
+        for run, kind in zip(self.runs, self.kind_of_run(), strict=True) if any(tied) else ():
+            for i in range(start, start + int(run.repeat)):  # each layer has ties of its own
+                yield from (tie._replace(name=f"{prefix}{i}.{tie.name}") for tie in tied[kind])
+            start += int(run.repeat)
 
     def cache(self) -> Iterator[CacheEntry]:
         """What each layer keeps, as often as a pass through it keeps something."""
@@ -171,8 +202,7 @@ class Stack(Component):
             return
         for run in self.runs:
             for kept in run.layer.cached("all_kept", run.layer.state):
-                passes = run.passes if run.cached_passes is None else run.cached_passes
-                yield kept._replace(copies=kept.copies * int(run.repeat) * passes)
+                yield kept._replace(copies=kept.copies * int(run.repeat) * run.caches)
 
     own_ops = Component.no_own_ops
 
@@ -181,12 +211,9 @@ class Stack(Component):
         category = effective_category(outer, self.category)
         written = self.causal and self.role == "encoder"  # a class of encoders that was made a decoder
         roles = {} if written else STACK_ROLES.get(self.role, {})
-        times: dict[int, int] = defaultdict(int)
-        for run in self.runs:
-            times[id(run.layer)] += int(run.repeat) * run.passes
-        for names, layer, _ in self.kinds():
-            for w in layer.ops(f"{prefix}{', '.join(names)}.", category):
-                yield w._replace(copies=w.copies * times[id(layer)], per=roles.get(w.per, w.per))
+        for kind in self.layer_kinds():
+            for w in kind.layer.ops(f"{prefix}{', '.join(kind.names)}.", category):
+                yield w._replace(copies=w.copies * kind.passes, per=roles.get(w.per, w.per))
 
 
 def stacks(component: Component) -> tuple[Stack, ...]:
