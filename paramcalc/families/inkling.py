@@ -12,7 +12,7 @@ from paramcalc.components import Attention, CausalConv, Mlp
 from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
-from paramcalc.families.builders.attention import head_gate
+from paramcalc.families.builders.attention import head_gate, sized_attention
 from paramcalc.families.builders.decoder import causal_lm, rms
 from paramcalc.families.builders.ffn import moe
 from paramcalc.families.builders.layer_types import DENSE, SPARSE, every, mlp_types
@@ -123,7 +123,7 @@ def attention(c: Config, word: str) -> Attention:
         relative=Linear(d_in=c.hidden_size, d_out=sizes["heads"] * c.d_rel),
         positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent), per="token", times=sizes["heads"]),
     )
-    return Attention(width=c.hidden_size, q_norm=norm, k_norm=norm, inner=inner, **sizes)
+    return sized_attention(c.hidden_size, qk_norm=norm, inner=inner, **sizes)
 
 
 @tower("inkling_audio")
@@ -268,6 +268,5 @@ def inkling2_attention(c: Config, word: str) -> Attention:
         relative_scale=Param(shape=(h, c.d_rel)),
         positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent), per="token", times=sizes["heads"]),
         sinks=Linear(d_in=d, d_out=h),
-        gate_proj=head_gate(d, h, d_h),
     )
-    return Attention(width=d, inner=inner, **sizes)
+    return sized_attention(d, inner=inner, gate=head_gate(d, h, d_h), **sizes)
