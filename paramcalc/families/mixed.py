@@ -40,7 +40,7 @@ def hrm_text(c: Config) -> Block:
     """Two stacks, a fast and a slow one, passed through in cycles; gated attention, bare norms (HrmTextForCausalLM)."""
     bias, norm = c.attention_bias, Norm(width=c.hidden_size, scale=False)
     gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c), bias=bias)
-    attn = gqa(c, bias=bias, inner=block(), gate=gate)
+    attn = gqa(c, bias=bias, inner=block(), gate=gate)  # the gate at inner.gate_proj
     layer = pre_norm(norm, attn, glu(c, bias=c.mlp_bias))
     # Stated, num_hidden_layers counts every pass through every layer; unstated, it is the depth of one stack.
     depth = c.num_layers_per_stack or c.num_hidden_layers
