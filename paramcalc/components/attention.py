@@ -73,12 +73,12 @@ def uniform_head_sizes(heads: Size, kv_heads: Size, head_dim: Size) -> dict[str,
     return {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
 
 
-def lookback_label(window: int | None) -> tuple[Span, int]:
+def window_span(window: int | None) -> tuple[Span, int]:
     """How far back a layer sees: the last `window` tokens, or all of them."""
     return ("tokens", 1) if window is None else ("window", window)
 
 
-def source_entries(tokens: int | None) -> tuple[Span, int]:
+def source_span(tokens: int | None) -> tuple[Span, int]:
     """As many entries as an encoder's output has: what it reads decides, or it always makes so many."""
     return ("source", 1) if tokens is None else ("always", tokens)
 
@@ -114,7 +114,7 @@ class Scores(NamedTuple):
 
     def limit(self, indexer: Component | None) -> Mapping[str, Any]:
         """The window, or the number of tokens an indexer selects: its selection is counted like a window."""
-        limits = [n for n in (self.window, self.picks, getattr(indexer, "keep", None)) if n is not None]
+        limits = [n for n in (self.window, self.picks, getattr(indexer, "top_k", None)) if n is not None]
         return window_limit(min(limits)) if limits else {}
 
 
@@ -228,8 +228,8 @@ class Attention(Component):
             yield CacheEntry("key", self.width)
             return
         keys, values = self.kv_heads * self.head_dim, self.kv_heads * self.value_channels
-        spans = [] if source == "cross" else [lookback_label(self.window)]
-        spans += [source_entries(self.source_tokens)] if source in ("cross", "joint", "prepended") else []
+        spans = [] if source == "cross" else [window_span(self.window)]
+        spans += [source_span(self.source_tokens)] if source in ("cross", "joint", "prepended") else []
         for span, size in spans:
             yield from kv_entries(keys, values, span=span, size=size, shares=self.kv_heads)
         if prefix:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from paramcalc.base.symbolic import Size
-from paramcalc.components.attention import Scores, attention_products, attention_steps, kv_entries, lookback_label
+from paramcalc.components.attention import Scores, attention_products, attention_steps, kv_entries, window_span
 from paramcalc.tree.component import Component, without_none
 from paramcalc.tree.leaves import Linear, Norm, Param
 from paramcalc.tree.ops import FlopTerm
@@ -95,7 +95,7 @@ class LatentAttention(Component):
 
     def own_state(self) -> Iterator[CacheEntry]:
         """The latent and the rotary key of each token, or the keys and values of all heads that are made from them."""
-        span, size = lookback_label(self.scores.window)
+        span, size = window_span(self.scores.window)
         yield CacheEntry("latent", self.kv_rank + self.rope_dim, span, size, mla_form="latent")
         keys, values = self.heads * (self.nope_dim + self.rope_dim), self.heads * self.value_dim
         for entry in kv_entries(keys, values, span=span, size=size, shares=self.heads):

@@ -72,7 +72,7 @@ class Indexer(Component):
     query_width: Size  # the width that queries are made from: the latent's, or the model's
     heads: Size
     head_dim: Size
-    keep: Size  # tokens (or blocks of tokens) that attention looks at
+    top_k: Size  # tokens (or blocks of tokens) that attention looks at
     weighted: bool = True
     q_norm: Norm | None = None
     k_norm: Norm | None = None
@@ -160,7 +160,7 @@ class CompressedAttention(Component):
             yield FlopTerm(name, flops, "attention", "pair", limit="window", size=self.window)
             if isinstance(self.compressor, Compressor):
                 rate = self.compressor.rate
-                most = getattr(self.indexer, "keep", None)
+                most = getattr(self.indexer, "top_k", None)
                 yield FlopTerm(
                     f"compressed_{name}", flops, "attention", "pair", limit="stride", size=rate, max_keys=most
                 )

@@ -75,7 +75,7 @@ def gpt_neox(c: Config) -> Block:
 
 def side_by_side(norm: Component, attn: Component, ffn: Component) -> Block:
     """Attention and FFN, each behind a norm of its own, of the same input."""
-    layer: Block = pre_norm(norm, attn, ffn).replace(adds="together")
+    layer: Block = pre_norm(norm, attn, ffn).replace(residual="together")
     return layer
 
 
@@ -131,7 +131,7 @@ def falcon(c: Config) -> Block:
         attn=mha(c, bias=bias, kv=kv, cache_note=REPEATED if grouped else ""),
         ffn_norm=norm if beside == 2 or not c.parallel_attn else None,
         ffn=mlp(c, c.ffn_hidden_size, bias=bias),
-    ).replace(adds="together" if grouped or c.parallel_attn else "each")
+    ).replace(residual="together" if grouped or c.parallel_attn else "each")
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=norm)
 
 

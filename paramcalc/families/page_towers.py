@@ -55,7 +55,7 @@ def neck(v: Config) -> Block:
 @tower("pix2struct_vision_model", "kosmos_2_5_vision_model")
 def pix2struct_vision(v: Config) -> Block:
     """Llama's layer with heads of any width, and tables for rows and columns of patches (Pix2StructVisionModel)."""
-    places = Embedding(rows=v.seq_len, width=v.hidden_size, divided=False)
+    places = Embedding(rows=v.seq_len, width=v.hidden_size, sharded=False)
     layer = pre_norm(rms(v), sized_attention(v.hidden_size, v.num_attention_heads, v.head_dim), glu(v))
     return block(
         "vision",

@@ -45,7 +45,7 @@ def qwen4_attention(c: Config) -> Component:
     """Attention with a gate on every channel and an indexer whose queries and one key come from the layer's input."""
     d, bias, d_i = c.hidden_size, c.attention_bias, c.required("indexer_head_dim")
     c.require(c.required("indexer_kv_heads") == 1, "indexer_kv_heads must be 1")
-    indexer = unweighted_indexer(d, c.required("indexer_n_heads"), d_i, keep=c.required("indexer_budget"))
+    indexer = unweighted_indexer(d, c.required("indexer_n_heads"), d_i, top_k=c.required("indexer_budget"))
     indexer = indexer.replace(pooling=KeyPooling(c.required("indexer_compress_ratio"), visible_only=True))
     gate = head_gate(d, c.num_attention_heads, c.head_dim, bias=bias)
     return qk_norm_per_head(c, bias=bias, gate=gate, indexer=indexer)

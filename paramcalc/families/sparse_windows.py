@@ -144,7 +144,7 @@ def minimax_m3_text(c: Config) -> Block:
     legacy = c.section("sparse_attention_config")
     heads, blocks = legacy.sparse_num_index_heads or c.index_n_heads, legacy.sparse_topk_blocks or c.index_topk_blocks
     keep = blocks * (legacy.sparse_block_size or c.index_block_size)
-    indexer = unweighted_indexer(c.hidden_size, heads, legacy.sparse_index_dim or c.index_head_dim, keep=keep)
+    indexer = unweighted_indexer(c.hidden_size, heads, legacy.sparse_index_dim or c.index_head_dim, top_k=keep)
     attn = {FULL: qk_norm_per_head(c), INDEXED: qk_norm_per_head(c, indexer=indexer)}
     experts = moe(c, c.intermediate_size, experts=c.num_experts, shared=c.shared_intermediate_size, correction=True)
     flags, moe_flags = legacy.raw("sparse_attention_freq"), c.per_layer("moe_layer_freq")

@@ -94,7 +94,7 @@ def udop(c: Config) -> Block:
     """
     height, width = pair(c, "patch_size")
     patches = PatchEmbedding(width=c.hidden_size, channels=c.num_channels, patch=(height, width))
-    places, parts = Embedding(rows=c.max_2d_position_embeddings, width=c.hidden_size, divided=False), dict(t5(c).items)
+    places, parts = Embedding(rows=c.max_2d_position_embeddings, width=c.hidden_size, sharded=False), dict(t5(c).items)
     inputs: dict[str, dict[str, Component]] = {
         "encoder": {"patches": patches.replace(tied_to="patches"), "places": block(x=places, y=places)},
         "decoder": {"patches": patches},
@@ -118,7 +118,7 @@ def page_distances(c: Config) -> Block:
             width=c.num_attention_heads,
             category="attention",
             tied_to="encoder.layers.0.attn.position_bias" if not i and c.head != "none" else None,
-            divided=False,
+            sharded=False,
         )
     return block(**tables)
 

@@ -59,13 +59,13 @@ def lightning_indexer(c: Config, q_rank: int) -> Indexer:
         query_width=q_rank,
         heads=c.index_n_heads,
         head_dim=c.index_head_dim,
-        keep=c.index_topk,
+        top_k=c.index_topk,
         k_norm=Norm(width=c.index_head_dim, bias=True),
     )
 
 
-def unweighted_indexer(width: int, heads: int, head_dim: int, *, keep: int) -> Indexer:
+def unweighted_indexer(width: int, heads: int, head_dim: int, *, top_k: int) -> Indexer:
     """An indexer that reads the layer's input, with normed queries and key, and no weights for its heads."""
     norm = Norm(width=head_dim)
-    plain = Indexer(width=width, query_width=width, heads=heads, head_dim=head_dim, keep=keep, weighted=False)
+    plain = Indexer(width=width, query_width=width, heads=heads, head_dim=head_dim, top_k=top_k, weighted=False)
     return plain.replace(q_norm=norm, k_norm=norm)
