@@ -14,7 +14,7 @@ import pytest
 import paramcalc
 import paramcalc.components as components
 from paramcalc.assumptions import assume
-from paramcalc.components import SUBMODULES
+from paramcalc.components import SUBMODULES, Attention
 from paramcalc.footprint import cache
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Stack, stacks
@@ -159,7 +159,7 @@ def silent(stack: Stack) -> list[str]:
         and run.layer.label()  # a part whose attention is left out, or replaced by one matrix, has no label
         and any(weight.category in ("attention", "recurrent") for weight in run.layer.weights())
         and not list(run.layer.state())
-        and not any(getattr(part, "keys", "") == "borrowed" for part in parts(run.layer))
+        and not any(isinstance(part, Attention) and part.kv.source == "borrowed" for part in parts(run.layer))
     ]
 
 

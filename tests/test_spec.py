@@ -6,7 +6,8 @@ import pytest
 
 import paramcalc
 from paramcalc.base.interning import InternPool
-from paramcalc.components import Attention, LatentAttention, Mamba, Mamba2, Mlp, Moe
+from paramcalc.components import Attention, LatentAttention, Mamba, Mamba2, Mlp, Moe, Router
+from paramcalc.components.attention import Projections, Scores
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack, stacks
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
@@ -54,9 +55,9 @@ WIDTH_6 = {"width": 6, "heads": 2, "head_dim": 5}
     ("part", "elements"),
     [
         (Attention(**WIDTH_6, kv_heads=1), 6 * 10 + 2 * 6 * 5 + 10 * 6),
-        (Attention(**WIDTH_6, kv_heads=2, q_bias=True, k_bias=True, v_bias=True, out_bias=True), 4 * 60 + 3 * 10 + 6),
-        (Attention(**WIDTH_6, kv_heads=2, sinks=True), 4 * 60 + 2),
-        (Attention(**WIDTH_6, kv_heads=2, position_buckets=3), 4 * 60 + 3 * 2),
+        (Attention(**WIDTH_6, kv_heads=2, projections=Projections(True, True, True, True)), 4 * 60 + 3 * 10 + 6),
+        (Attention(**WIDTH_6, kv_heads=2, scores=Scores(sinks=True)), 4 * 60 + 2),
+        (Attention(**WIDTH_6, kv_heads=2, scores=Scores(position_buckets=3)), 4 * 60 + 3 * 2),
         (Attention(**WIDTH_6, kv_heads=1, q_norm=Norm(width=5), k_norm=Norm(width=5)), 180 + 10),
         (
             LatentAttention(width=6, heads=2, q_rank=3, kv_rank=4, nope_dim=5, rope_dim=2, value_dim=7),
@@ -98,7 +99,7 @@ def test_experts_are_counted_all_and_used_in_part() -> None:
 def test_a_moe_says_what_is_what() -> None:
     shared = Mlp(width=6, hidden=5, gated=True, category="shared_experts")
 
-    assert by_category(moe(shared=shared, shared_gate=True, router_bias=True)) == {
+    assert by_category(moe(shared=shared, shared_gate=True, router=Router(width=6, experts=4, bias=True))) == {
         "router": 24 + 4,
         "experts": 720,
         "shared_experts": 90 + 6,
@@ -106,7 +107,7 @@ def test_a_moe_says_what_is_what() -> None:
 
 
 def test_a_correction_is_a_buffer() -> None:
-    assert [(w.name, w.role) for w in moe(router_correction=True).weights()][:2] == [
+    assert [(w.name, w.role) for w in moe(router=Router(width=6, experts=4, correction=True)).weights()][:2] == [
         ("router.gate.weight", "parameter"),
         ("router.correction.value", "buffer"),
     ]
@@ -195,11 +196,9 @@ def test_described_layers_that_are_alike_are_one_object() -> None:
 
 def test_tallies_are_the_weights_added_up() -> None:
     """Two categories claimed from outside, a buffer, and experts of which one token uses one."""
-    expert = Mlp(width=4, hidden=3, gated=False, category=None)
+    expert, router = Mlp(width=4, hidden=3, gated=False, category=None), Router(width=4, experts=5, correction=True)
     tree = block(
-        layers=stack(
-            "decoder", [block(moe=Moe(width=4, expert=expert, experts=5, top_k=1, router_correction=True))] * 2
-        )
+        layers=stack("decoder", [block(moe=Moe(width=4, expert=expert, experts=5, top_k=1, router=router))] * 2)
     )
 
     assert {(t.category, t.role): (t.total, t.active) for t in tree.totals()} == {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component, prefixed_steps, without_none
@@ -13,9 +13,10 @@ from paramcalc.tree.state import CacheEntry, Span
 from paramcalc.tree.steps import BATCH, CONTEXT, SOURCE, TOKENS, Step, StepAxis, per_token
 from paramcalc.tree.weights import Category, ShardSpec, by_heads
 
-AttentionSource = Literal["self", "cross"]
-# Whose keys and values: the layer's own; its own keys that are its values too (Gemma 4); an earlier layer's (Gemma 3n).
-KeyOrigin = Literal["own", "own and values", "borrowed"]
+# Where keys and values come from: projections of the layer's own input; one projection of it that is both (Gemma 4);
+# an earlier layer (Gemma 3n); an encoder's output; both by the same matrices and under one softmax (T5Gemma 2); or an
+# encoder's output that stands before the tokens (MusicGen Melody).
+KeyOrigin = Literal["self", "keys as values", "borrowed", "cross", "joint", "prepended"]
 
 
 def attention_products(
@@ -67,23 +68,17 @@ def window_limit(window: Size | None) -> Mapping[str, Any]:
     return {} if window is None else {"limit": "window", "size": window}
 
 
-def window_or_picks(window: Size | None, *picks: Size | None) -> Size | None:
-    """The last tokens of a window, or as many as an indexer picks: to count its choice is like a window."""
-    limits = [size for size in (window, *picks) if size is not None]
-    return min(limits) if limits else None
-
-
 def uniform_head_sizes(heads: Size, kv_heads: Size, head_dim: Size) -> dict[str, int]:
     """The sizes of attention whose heads are all alike."""
     return {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
 
 
-def lookback_label(window: int | None) -> tuple[Span, int]:
+def window_span(window: int | None) -> tuple[Span, int]:
     """How far back a layer sees: the last `window` tokens, or all of them."""
     return ("tokens", 1) if window is None else ("window", window)
 
 
-def source_entries(tokens: int | None) -> tuple[Span, int]:
+def source_span(tokens: int | None) -> tuple[Span, int]:
     """As many entries as an encoder's output has: what it reads decides, or it always makes so many."""
     return ("source", 1) if tokens is None else ("always", tokens)
 
@@ -96,15 +91,59 @@ def kv_entries(
     yield CacheEntry("value", values, span, size, shares)
 
 
+class Projections(NamedTuple):
+    """Biases of q, k, v and the output projection, and the latter's widths where they are not h d_v and d."""
+
+    q_bias: bool = False
+    k_bias: bool = False
+    v_bias: bool = False
+    out_bias: bool = False
+    out_in: Size | None = None  # Helium: d
+    out_width: Size | None = None  # Zamba: d, of an input of 2 d
+    output: bool = True  # False: another mixer's output projection takes the heads too (Hymba)
+
+
+class Scores(NamedTuple):
+    """Limits of the attention scores, and the learned terms that are added to them."""
+
+    window: Size | None = None  # last tokens that a sliding window attends to, and keeps; None: all
+    picks: Size | None = None  # tokens that an earlier layer's indexer selects
+    sinks: bool = False  # one learned logit for each head (gpt-oss)
+    position_buckets: Size = 0  # learned bias with one scalar for each bucket and head (T5)
+    maps: Size = 1  # score matrices for each head, each of which mixes a part of the values (DiffLlama)
+
+    def limit(self, indexer: Component | None) -> Mapping[str, Any]:
+        """The window, or the number of tokens an indexer selects: its selection is counted like a window."""
+        limits = [n for n in (self.window, self.picks, getattr(indexer, "top_k", None)) if n is not None]
+        return window_limit(min(limits)) if limits else {}
+
+
+class KeySource(NamedTuple):
+    """Where keys and values come from, and their widths where these are not the queries'."""
+
+    source: KeyOrigin = "self"
+    kv_width: Size | None = None  # inputs of k and v (Perceiver)
+    value_in: Size | None = None  # inputs of v where they are not those of k (MobileBERT)
+    value_dim: Size | None = None  # d_v where it is not d_h (MiMo-V2)
+    source_tokens: Size | None = None  # length of the encoder's output where it is fixed (Whisper)
+
+
+class CachePolicy(NamedTuple):
+    """Contents of the cache, where they are not keys and values of each token alone."""
+
+    keeps_inputs: bool = False  # hidden states, from which keys and values are computed again (XLNet, Reformer)
+    prefix: Size = 0  # learned tokens before every sequence (CPM-Ant, Hymba)
+    cache_note: str = ""  # what an implementation keeps instead
+    cache_doubt: str = ""  # why the reference may keep something else
+
+
 class Attention(Component):
     """Multi-head, grouped-query or multi-query attention: h query heads and g key/value heads of d_h channels.
 
-    Shapes: q (h d_h, d), k and v (g d_h, d), o (d, h d_h). With g = h this is multi-head attention (Vaswani et al.
-    2017, section 3.2.2), with g = 1 multi-query, between them grouped-query (Ainslie et al. 2023). Fused projections
-    hold the same elements and are counted as q, k and v.
-
-    `window`: tokens a sliding window keeps (None: all); `kv_from` is "cross" when keys and values come from an
-    encoder's output of width `kv_width`.
+    Shapes: q (h d_h, d), k (g d_h, d), v (g d_v, d), o (d, h d_v), with d_v = d_h unless stated. With g = h this is
+    multi-head attention (Vaswani et al. 2017, 1706.03762, section 3.2.2), with g = 1 multi-query (1911.02150), between
+    them grouped-query (Ainslie et al. 2023, 2305.13245). Fused projections hold the same elements and are counted as
+    q, k and v. `inner`: other parts that work on the heads, such as an output gate, a norm or learned vectors.
     """
 
     category: Category | None = "attention"
@@ -112,121 +151,117 @@ class Attention(Component):
     heads: Size
     kv_heads: Size
     head_dim: Size
-    q_bias: bool = False
-    k_bias: bool = False
-    v_bias: bool = False
-    out_bias: bool = False
+    projections: Projections = Projections()
     q_norm: Norm | None = None
     k_norm: Norm | None = None
-    sinks: bool = False  # one learned logit per head (gpt-oss)
-    position_buckets: Size = 0  # T5's learned bias: one scalar per bucket and head
-    window: Size | None = None
-    source: AttentionSource = "self"
-    inner: Component | None = None  # what else works on the heads: an output gate, a norm, learned vectors
-    out_in: Size | None = None  # inputs of the output projection where they are not h d_h (Helium: d)
-    out_width: Size | None = None  # where the output is not as wide as the input (Zamba: d and 2 d)
-    value_dim: Size | None = None  # where values are not as wide as keys (MiMo-V2)
-    keys: KeyOrigin = "own"
-    kv_width: Size | None = None  # inputs of keys and values where they are not the queries' (Perceiver)
-    value_in: Size | None = None  # inputs of the values where they are not the keys' (MobileBERT)
+    scores: Scores = Scores()
+    kv: KeySource = KeySource()
+    cache_policy: CachePolicy = CachePolicy()
     indexer: Component | None = None
-    maps: Size = 1  # how often scores and mixing are done, each time for a part of the values (DiffLlama)
-    merged: bool = False  # one softmax over its own keys and those of the source, by the same matrices (T5Gemma 2)
-    source_tokens: Size | None = None  # entries of the encoder's output where they are always as many (Whisper)
-    keeps_inputs: bool = False  # hidden states, from which keys and values are made again (XLNet, Reformer)
-    cache_note: str = ""  # what an implementation keeps instead
-    cache_doubt: str = ""  # why what is said to be kept may not be
-    prefix: Size = 0  # learned tokens before every sequence, which are kept beside it (CPM-Ant, Hymba)
-    prompted: bool = False  # an encoder's output stands before the tokens and is kept as they are (MusicGen Melody)
-    joined: bool = False  # no output projection of its own: another mixer's takes the heads' outputs too (Hymba)
+    inner: Component | None = None
 
     @property
     def value_channels(self) -> Size:
         """Channels of a value in each head (d_v)."""
-        return self.head_dim if self.value_dim is None else self.value_dim
+        return self.head_dim if self.kv.value_dim is None else self.kv.value_dim
+
+    @property
+    def window(self) -> Size | None:
+        """Tokens of the sliding window; None without one."""
+        return self.scores.window
+
+    def with_window(self, window: Size | None) -> Attention:
+        """The same attention with another sliding window, or without one."""
+        return self.replace(scores=self.scores._replace(window=window))
+
+    @property
+    def source_tokens(self) -> Size | None:
+        """Length of the encoder's output where it is fixed."""
+        return self.kv.source_tokens
 
     def parts(self) -> Mapping[str, Component]:
-        d, q, kv = self.width, self.heads * self.head_dim, self.kv_heads * self.head_dim
-        d_v, d_kv = self.value_channels, self.kv_width or d
-        has_keys, has_values = self.keys != "borrowed", self.keys == "own"
-        column, shared = by_heads("column", self.heads), ShardSpec("column", self.kv_heads, "kv_heads")
-        read: Per = "source" if self.source == "cross" else "token"
+        has, kv, h = self.projections, self.kv, self.heads
+        d, q, k = self.width, h * self.head_dim, self.kv_heads * self.head_dim
+        d_v, d_kv = self.value_channels, kv.kv_width or d
+        column, shared = by_heads("column", h), ShardSpec("column", self.kv_heads, "kv_heads")
+        per: Per = "source" if kv.source == "cross" else "token"
+        own_keys, own_values = kv.source != "borrowed", kv.source not in ("borrowed", "keys as values")
+        buckets = self.scores.position_buckets
         parts: dict[str, Component | None] = {
-            "q_proj": Linear(d_in=d, d_out=q, bias=self.q_bias, split=column),
-            "k_proj": Linear(d_in=d_kv, d_out=kv, bias=self.k_bias, split=shared, per=read) if has_keys else None,
+            "q_proj": Linear(d_in=d, d_out=q, bias=has.q_bias, split=column),
+            "k_proj": Linear(d_in=d_kv, d_out=k, bias=has.k_bias, split=shared, per=per) if own_keys else None,
             "v_proj": Linear(
-                d_in=self.value_in or d_kv, d_out=self.kv_heads * d_v, bias=self.v_bias, split=shared, per=read
+                d_in=kv.value_in or d_kv, d_out=self.kv_heads * d_v, bias=has.v_bias, split=shared, per=per
             )
-            if has_values
+            if own_values
             else None,
             "q_norm": self.q_norm,
             "k_norm": self.k_norm,
             "indexer": self.indexer,
-            "position_bias": Param(shape=(self.position_buckets, self.heads)) if self.position_buckets else None,
-            "sinks": Param(shape=(self.heads,), split=column) if self.sinks else None,
+            "position_bias": Param(shape=(buckets, h)) if buckets else None,
+            "sinks": Param(shape=(h,), split=column) if self.scores.sinks else None,
             "inner": self.inner,
-            "o_proj": None
-            if self.joined
-            else Linear(
-                d_in=self.out_in or self.heads * d_v,
-                d_out=self.out_width or d,
-                bias=self.out_bias,
-                split=by_heads("row", self.heads),
-            ),
+            "o_proj": Linear(
+                d_in=has.out_in or h * d_v, d_out=has.out_width or d, bias=has.out_bias, split=by_heads("row", h)
+            )
+            if has.output
+            else None,
         }
         return without_none(parts)
 
     def dimensions(self) -> Mapping[str, int]:
-        """What it hands on is as wide as the model, which its input need not be."""
-        return {"d_model": self.out_width or self.width} | uniform_head_sizes(self.heads, self.kv_heads, self.head_dim)
+        """d_model is the width of the output, which need not be that of the input."""
+        sizes = uniform_head_sizes(self.heads, self.kv_heads, self.head_dim)
+        return {"d_model": self.projections.out_width or self.width} | sizes
 
     def own_state(self) -> Iterator[CacheEntry]:
         """Keys and values of each token; nothing where an earlier layer's are used."""
-        for kept in self._keeps():
-            yield kept._replace(note=self.cache_note, doubt=self.cache_doubt)
+        policy = self.cache_policy
+        for entry in self._entries():
+            yield entry._replace(note=policy.cache_note, doubt=policy.cache_doubt)
 
-    def _keeps(self) -> Iterator[CacheEntry]:
-        if self.keys == "borrowed":
+    def _entries(self) -> Iterator[CacheEntry]:
+        source, prefix = self.kv.source, self.cache_policy.prefix
+        if source == "borrowed":
             return
-        if self.keeps_inputs:
+        if self.cache_policy.keeps_inputs:
             yield CacheEntry("key", self.width)
             return
         keys, values = self.kv_heads * self.head_dim, self.kv_heads * self.value_channels
-        spans = [] if self.source == "cross" else [lookback_label(self.window)]
-        spans += [source_entries(self.source_tokens)] if self.source == "cross" or self.merged or self.prompted else []
+        spans = [] if source == "cross" else [window_span(self.window)]
+        spans += [source_span(self.source_tokens)] if source in ("cross", "joint", "prepended") else []
         for span, size in spans:
             yield from kv_entries(keys, values, span=span, size=size, shares=self.kv_heads)
-        if self.prefix:
-            yield from kv_entries(keys, values, span="always", size=self.prefix, shares=self.kv_heads)
+        if prefix:
+            yield from kv_entries(keys, values, span="always", size=prefix, shares=self.kv_heads)
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """Scores of d_h and mixing of d_v channels for every query head, whoever's keys and values they are."""
-        per: Per = "cross" if self.source == "cross" else "pair"
-        values = self.value_channels
-        heads = self.heads if self.maps == 1 else self.maps * self.heads
-        window = window_or_picks(self.window, getattr(self.indexer, "keep", None))
-        yield from attention_products(heads, keys=self.head_dim, values=values, per=per, **window_limit(window))
-        if self.merged:
-            for w in attention_products(heads, keys=self.head_dim, values=values, per="cross"):
+        """Scores of d_h and mixing of d_v channels for every query head, wherever keys and values come from."""
+        per: Per = "cross" if self.kv.source == "cross" else "pair"
+        keys, values, limit = self.head_dim, self.value_channels, self.scores.limit(self.indexer)
+        heads = self.heads if self.scores.maps == 1 else self.scores.maps * self.heads
+        yield from attention_products(heads, keys=keys, values=values, per=per, **limit)
+        if self.kv.source == "joint":
+            for w in attention_products(heads, keys=keys, values=values, per="cross"):
                 yield w._replace(name=f"source_{w.name}")
-            kv = 2 * self.width * self.kv_heads * (self.head_dim + values)
+            kv = 2 * self.width * self.kv_heads * (keys + values)
             yield FlopTerm("source_keys_values", kv, per="source")
 
     def steps(self) -> Iterator[Step]:
-        d_v = self.value_channels
-        seen = SOURCE if self.source == "cross" else CONTEXT
+        d_v, joint = self.value_channels, self.kv.source == "joint"
+        seen = SOURCE if self.kv.source == "cross" else CONTEXT
         for step in attention_steps(
             self.parts(), heads=self.heads, kv_heads=self.kv_heads, keys=self.head_dim, values=d_v, seen=seen
         ):
             read = seen == SOURCE and step.name in ("k_proj", "v_proj")
             yield step._replace(shape=(BATCH, SOURCE, step.shape[-1])) if read else step
-            if self.merged and step.name == "v_proj":
+            if joint and step.name == "v_proj":
                 yield Step("source_keys_values", (BATCH, SOURCE, self.kv_heads * (self.head_dim + d_v)))
-            if self.merged and step.name in ("scores", "mixing"):
+            if joint and step.name in ("scores", "mixing"):
                 last = SOURCE if step.name == "scores" else d_v
                 yield Step(f"source_{step.name}", (BATCH, self.heads, TOKENS, last))
 
     def label(self) -> str:
-        if self.source == "cross":
+        if self.kv.source == "cross":
             return "cross attention"
         return "attention" if self.window is None else "sliding attention"

@@ -118,10 +118,7 @@ class Moe(Component):
     expert: Component
     experts: Size
     top_k: Size
-    router_bias: bool = False
-    router_correction: bool = False
-    correction_counted: bool = False
-    router: Component | None = None  # in place of a plain one
+    router: Component | None = None  # None: a `Router` without bias and correction
     shared: Component | None = None
     shared_count: Size = 1
     shared_gate: bool = False
@@ -129,14 +126,7 @@ class Moe(Component):
 
     def parts(self) -> Mapping[str, Component]:
         parts: dict[str, Component] = {
-            "router": self.router
-            or Router(
-                width=self.width,
-                experts=self.experts,
-                bias=self.router_bias,
-                correction=self.router_correction,
-                correction_counted=self.correction_counted,
-            ),
+            "router": self.router or Router(width=self.width, experts=self.experts),
             "experts": Experts(expert=self.expert, count=self.experts, top_k=self.top_k),
         }
         if self.activation is not None:

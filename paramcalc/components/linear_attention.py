@@ -62,7 +62,7 @@ class GatedDeltaNet(Component):
             "k_proj": Linear(d_in=self.width, d_out=keys, split=by_key),
             "v_proj": Linear(d_in=self.width, d_out=values, split=by_value),
             "conv1d": Conv1d(
-                channels=2 * keys + values, kernel=self.kernel, bias=False, spare=self.kernel - 1, split=both
+                channels=2 * keys + values, kernel=self.kernel, bias=False, causal_padding=self.kernel - 1, split=both
             ),
             "a_proj": per_head,
             "b_proj": per_head,
@@ -113,7 +113,9 @@ class KimiDeltaAttention(Component):
             "q_proj": projection,
             "k_proj": projection,
             "v_proj": projection,
-            "conv1d": Conv1d(channels=3 * inner, kernel=self.kernel, bias=False, spare=self.kernel - 1, split=column),
+            "conv1d": Conv1d(
+                channels=3 * inner, kernel=self.kernel, bias=False, causal_padding=self.kernel - 1, split=column
+            ),
             **self.gate("forget", inner),
             "A_log": Param(shape=(self.heads,), split=column),
             "dt_bias": Param(shape=(inner,), split=column),

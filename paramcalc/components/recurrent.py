@@ -40,7 +40,11 @@ class Mamba(Component):
         return {
             "in_proj": Linear(d_in=self.width, d_out=2 * self.inner, bias=self.bias, split=column),
             "conv1d": Conv1d(
-                channels=self.inner, kernel=self.kernel, bias=self.conv_bias, spare=self.kernel - 1, split=column
+                channels=self.inner,
+                kernel=self.kernel,
+                bias=self.conv_bias,
+                causal_padding=self.kernel - 1,
+                split=column,
             ),
             "x_proj": Linear(d_in=self.inner, d_out=self.dt_rank + 2 * self.state_size, split=row),
             **{name: Norm(width=width) for name, width in norms.items()},
@@ -97,7 +101,7 @@ class Mamba2(Component):
         return {
             "in_proj": Linear(d_in=self.width, d_out=self.inner + channels + self.heads, bias=self.bias, split=fused),
             "conv1d": Conv1d(
-                channels=channels, kernel=self.kernel, bias=self.conv_bias, spare=self.kernel - 1, split=fused
+                channels=channels, kernel=self.kernel, bias=self.conv_bias, causal_padding=self.kernel - 1, split=fused
             ),
             "dt_bias": per_head,
             "A_log": per_head,
@@ -156,7 +160,7 @@ class RgLru(Component):
         return {
             "y_proj": branch,
             "x_proj": branch,
-            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel, spare=self.kernel - 1, split=column),
+            "conv1d": Conv1d(channels=self.inner, kernel=self.kernel, causal_padding=self.kernel - 1, split=column),
             "input_gate": matrix,
             "input_gate_bias": bias,
             "recurrent_gate": matrix,
@@ -230,7 +234,9 @@ class ShortConv(Component):
         d, column = self.width, ShardSpec("column", self.width)
         return {
             "in_proj": Linear(d_in=d, d_out=3 * d, bias=self.bias, split=column),
-            "conv1d": Conv1d(channels=d, kernel=self.kernel, bias=self.bias, spare=self.kernel - 1, split=column),
+            "conv1d": Conv1d(
+                channels=d, kernel=self.kernel, bias=self.bias, causal_padding=self.kernel - 1, split=column
+            ),
             "out_proj": Linear(d_in=d, d_out=d, bias=self.bias, split=ShardSpec("row", d)),
         }
 

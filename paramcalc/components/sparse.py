@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from paramcalc.base.symbolic import Size, symbolic
 from paramcalc.tree.component import Component, without_none
@@ -46,6 +46,20 @@ class Compressor(Component):
             yield CacheEntry("state", self.head_dim, "always", self.rate, dtype=FLOAT32)  # gates, with their positions
 
 
+class KeyPooling(NamedTuple):
+    """Keys of `tokens` neighbours that are merged into one before they are scored."""
+
+    tokens: Size = 1
+    visible_only: bool = False  # one token after the other, over the keys that it attends to (Qwen4)
+
+
+class IndexKeys(NamedTuple):
+    """Contents of the indexer's cache beyond its keys."""
+
+    extra: Size = 0  # channels next to each key: of the gate that pools keys, and a mark of padding (GLM-5-next)
+    dtype: str | None = None  # where the reference keeps keys in a dtype of their own (dots3: float32)
+
+
 class Indexer(Component):
     """Scores past tokens with a few small heads that share one key; attention looks at the best of them only.
 
@@ -58,15 +72,13 @@ class Indexer(Component):
     query_width: Size  # the width that queries are made from: the latent's, or the model's
     heads: Size
     head_dim: Size
-    keep: Size  # tokens (or blocks of tokens) that attention looks at
+    top_k: Size  # tokens (or blocks of tokens) that attention looks at
     weighted: bool = True
     q_norm: Norm | None = None
     k_norm: Norm | None = None
     compressor: Component | None = None  # in place of the key projection
-    pool: Size = 1  # tokens whose keys are merged into one before they are scored, when there are as many (GLM-5-next)
-    seen_alone: bool = False  # each token scores those that it sees, one token after the other (Qwen4)
-    kept_beside: Size = 0  # channels kept with each key: of the gate that pools keys, and whether the token is real
-    key_dtype: str | None = None  # where the reference keeps keys in a dtype of their own (dots3: float32)
+    pooling: KeyPooling = KeyPooling()
+    index_keys: IndexKeys = IndexKeys()
 
     def parts(self) -> Mapping[str, Component]:
         parts: dict[str, Component | None] = {
@@ -84,8 +96,9 @@ class Indexer(Component):
             stride: dict[str, Any] = {"limit": "stride", "size": self.compressor.rate}
             yield FlopTerm("scores", 2 * self.heads * self.head_dim, "attention", "pair", **stride)
             return
-        limit: Limit = "seen stride" if self.seen_alone else "stride" if self.pool > 1 else "none"
-        pooled: dict[str, Any] = {"limit": limit, "size": self.pool}
+        tokens, visible_only = self.pooling
+        limit: Limit = "seen stride" if visible_only else "stride" if tokens > 1 else "none"
+        pooled: dict[str, Any] = {"limit": limit, "size": tokens}
         yield FlopTerm("scores", 2 * self.heads * self.head_dim, "attention", "pair", **pooled)
         if self.weighted:
             yield FlopTerm("weighing", 2 * self.heads, "attention", "pair", **pooled)
@@ -93,8 +106,8 @@ class Indexer(Component):
     def own_state(self) -> Iterator[CacheEntry]:
         """One key for each token; a compressor keeps its own."""
         if self.compressor is None:
-            width = self.head_dim + self.kept_beside if self.kept_beside else self.head_dim
-            yield CacheEntry("index", width, dtype=self.key_dtype)
+            extra, dtype = self.index_keys
+            yield CacheEntry("index", self.head_dim + extra if extra else self.head_dim, dtype=dtype)
 
 
 class CompressedAttention(Component):
@@ -147,7 +160,7 @@ class CompressedAttention(Component):
             yield FlopTerm(name, flops, "attention", "pair", limit="window", size=self.window)
             if isinstance(self.compressor, Compressor):
                 rate = self.compressor.rate
-                most = getattr(self.indexer, "keep", None)
+                most = getattr(self.indexer, "top_k", None)
                 yield FlopTerm(
                     f"compressed_{name}", flops, "attention", "pair", limit="stride", size=rate, max_keys=most
                 )

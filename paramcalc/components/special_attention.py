@@ -9,9 +9,9 @@ from paramcalc.components.attention import (
     attention_products,
     attention_steps,
     kv_entries,
-    lookback_label,
     uniform_head_sizes,
     window_limit,
+    window_span,
 )
 from paramcalc.components.ffn import Experts, Router, grouped_linear
 from paramcalc.tree.component import Component
@@ -177,7 +177,9 @@ class ConvolvedAttention(Component):
             "v_proj": half,
             "late_v_proj": half,
             "first_late_v": Product(flops=2 * d * (kv // 2), per="sequence"),  # of what stands before the first token
-            "depthwise_conv": Conv1d(channels=q + kv, kernel=self.kernels[0], spare=self.kernels[1] - 1, split=both),
+            "depthwise_conv": Conv1d(
+                channels=q + kv, kernel=self.kernels[0], causal_padding=self.kernels[1] - 1, split=both
+            ),
             "head_conv": Conv1d(channels=q + kv, kernel=self.kernels[1], per_group=self.head_dim, split=both),
             "temperature": Param(shape=(self.kv_heads,), category="norm"),
             "o_proj": Linear(d_in=q, d_out=d, bias=self.bias, split=by_heads("row", self.heads)),
@@ -196,7 +198,7 @@ class ConvolvedAttention(Component):
 
     def own_state(self) -> Iterator[CacheEntry]:
         """Keys and values of each token, the inputs of both convolutions and the last token's late values."""
-        kv, (span, size) = self.kv_heads * self.head_dim, lookback_label(self.window)
+        kv, (span, size) = self.kv_heads * self.head_dim, window_span(self.window)
         yield from kv_entries(kv, kv, span=span, size=size, shares=self.kv_heads)
         columns = self.kernels[0] + self.kernels[1] - 2
         yield fixed_state(self.heads * self.head_dim + kv)._replace(size=columns)

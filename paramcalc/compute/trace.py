@@ -148,7 +148,7 @@ def with_residuals(layer: Component) -> Iterator[tuple[Part, str]]:
     parts = list(layer.children())
     norms = [isinstance(part.component, Norm) for part in parts]
     mixers = [i for i, part in enumerate(parts) if part.component.label()]
-    how = layer.adds if isinstance(layer, Block) else "each"
+    how = layer.residual if isinstance(layer, Block) else "each"
     if len(mixers) > 1 and not any(norms[mixers[0] : mixers[1]]):
         how = "together"  # side by side behind one norm
     places = residual_positions(norms, mixers, how)
@@ -162,7 +162,7 @@ def with_residuals(layer: Component) -> Iterator[tuple[Part, str]]:
 
 
 def residual_positions(norms: list[bool], mixers: list[int], how: str) -> set[int]:
-    """Behind which parts something is added: see `Block.adds`."""
+    """Behind which parts something is added: see `Block.residual`."""
     if how == "together":
         return {mixers[-1]} if mixers else set()
     after = {i: i + 1 if i + 1 < len(norms) and norms[i + 1] else i for i in mixers}

@@ -49,8 +49,7 @@ def spectrogram(v: Config) -> dict[str, Component]:
 
 def keys_without_bias(v: Config) -> Attention:
     """Whisper's attention: biases on all but the keys."""
-    attn: Attention = gqa(v, qkv_bias=True, out_bias=True).replace(k_bias=False)
-    return attn
+    return gqa(v, qkv_bias=True, out_bias=True, k_bias=False)
 
 
 @tower("glmasr_encoder")

@@ -7,8 +7,17 @@ from typing import Any
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.components import HyperConnection, KimiDeltaAttention, Mlp, Router
+from paramcalc.components.sparse import IndexKeys, KeyPooling
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, head_dim, head_gate, qk_norm_all_heads, qk_norm_per_head, sliding
+from paramcalc.families.builders.attention import (
+    gqa,
+    head_dim,
+    head_gate,
+    qk_norm_all_heads,
+    qk_norm_per_head,
+    sliding,
+    with_options,
+)
 from paramcalc.families.builders.decoder import causal_lm, decoder, norms_after, norms_around, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import (
@@ -46,7 +55,7 @@ def molmo2_text(c: Config) -> Block:
 def muse_glimmer_text(c: Config) -> Block:
     """Gated attention, norms on both sides of each part, windows in three layers of four (MuseGlimmerTextModel)."""
     gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c))
-    attn = sliding(gqa(c, bias=c.attention_bias, inner=gate), c.sliding_window)
+    attn = sliding(gqa(c, bias=c.attention_bias, gate=gate), c.sliding_window)
     words = attention_types(c, full_every_fourth_from_the_last(c))
     return decoder(c, attn, glu(c), words, layer=norms_around)
 
@@ -61,7 +70,7 @@ def full_every_fourth_from_the_last(c: Config) -> list[str]:
 def muse_spark_text(c: Config) -> Block:
     """Muse Glimmer with gated residuals, and experts in a width of their own (MuseSparkTextModel)."""
     gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c))
-    attn = sliding(gqa(c, bias=c.attention_bias, inner=gate), c.sliding_window)
+    attn = sliding(gqa(c, bias=c.attention_bias, gate=gate), c.sliding_window)
     residual, ffn = Param(shape=(c.hidden_size,)), {DENSE: glu(c), SPARSE: muse_experts(c)}
 
     def layer(norm: Component, attn: Component, ffn: Component) -> Block:
@@ -122,7 +131,7 @@ def plain_with_experts(
     experts = moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, shared_bias=bias)
     ffn = {DENSE: glu(c, bias=bias), SPARSE: experts}
     attn = gqa(c, bias=c.attention_bias)
-    kinds = attn if doubts is None else {word: attn.replace(cache_doubt=doubt) for word, doubt in doubts.items()}
+    kinds = attn if doubts is None else {word: with_options(attn, cache_doubt=doubt) for word, doubt in doubts.items()}
     return decoder(c, kinds, ffn, words, ffn_words=mlp_types(c, first_dense(c, first)))
 
 
@@ -144,7 +153,8 @@ def step3p5(c: Config) -> Block:
     def layer(word: str, heads: int, kind: str) -> Block:
         window = c.sliding_window if word == SLIDING else None
         gate = head_gate(c.hidden_size, heads, None if per_head else c.head_dim)
-        attn = qk_norm_per_head(c, bias=c.attention_bias, inner=gate, window=window).replace(heads=heads)
+        attn = qk_norm_per_head(c, bias=c.attention_bias, gate=gate, window=window)
+        attn = with_options(attn, heads=heads)
         return pre_norm(rms(c), attn, ffn[kind])
 
     plan = list(zip(words, step_heads(c, words), step_ffns(c), strict=True))
@@ -231,8 +241,8 @@ def mistral_large4_text(c: Config) -> Block:
     ffn = {DENSE: glu(c), SPARSE: experts}
 
     def layer(rope: bool, index: str, kind: str) -> Block:
-        mixer = attn[rope].replace(inner=softmax_scaling(c.num_attention_heads), indexer=indexer[index])
-        mixer = mixer.replace(picks=c.index_topk)
+        scaling = softmax_scaling(c.num_attention_heads)
+        mixer = with_options(attn[rope], inner=scaling, indexer=indexer[index], picks=c.index_topk)
         return pre_norm(rms(c), mixer, ffn[kind])
 
     words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
@@ -271,7 +281,9 @@ def glm5_next_text(c: Config) -> Block:
         positions=Param(shape=(c.index_kpool, c.index_head_dim)),
         gate=Linear(d_in=c.hidden_size, d_out=c.index_head_dim),
     )
-    scores = lightning_indexer(c, c.q_lora_rank).replace(kept_beside=c.index_head_dim + 1, pool=c.index_kpool)
+    scores = lightning_indexer(c, c.q_lora_rank).replace(
+        index_keys=IndexKeys(c.index_head_dim + 1), pooling=KeyPooling(c.index_kpool)
+    )
     indexer = {"full": block(scores=scores, pool=pool), "shared": None}
     default = [LINEAR if (i + 1) % 4 else INDEXED for i in range(c.num_hidden_layers)]
     words = c.layer_words("layer_types", (LINEAR, INDEXED, FULL)) or default
@@ -279,7 +291,7 @@ def glm5_next_text(c: Config) -> Block:
     plan = list(zip(words, indexer_words(c), mlp_types(c, first_dense(c, 3)), strict=True))
 
     def layer(word: str, index: str, kind: str) -> Block:
-        mixer = delta if word == LINEAR else latent_attention(c).replace(indexer=indexer[index], picks=c.index_topk)
+        mixer = delta if word == LINEAR else latent_attention(c, indexer=indexer[index], picks=c.index_topk)
         return block(attn_streams=mix, input_norm=rms(c), attn=mixer, ffn_streams=mix, post_norm=rms(c), ffn=ffn[kind])
 
     layers = {kind: layer(*kind) for kind in dict.fromkeys(plan)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Moe
+from paramcalc.components import Moe, Router
 from paramcalc.config.view import Config
 from paramcalc.families.builders.decoder import layer_norm
 from paramcalc.families.builders.encoder_decoder import (
@@ -67,9 +67,8 @@ def nllb_moe(c: Config) -> Block:
     sides = []
     for role, step in (("encoder", c.encoder_sparse_period), ("decoder", c.decoder_sparse_period)):
         depth, hidden = side_field(c, role, "layers"), side_field(c, role, "ffn_dim")
-        bank = Moe(
-            width=c.hidden_size, expert=mlp(c, hidden), experts=c.num_experts, top_k=2, router_bias=c.router_bias
-        )
+        router = Router(width=c.hidden_size, experts=c.num_experts, bias=c.router_bias)
+        bank = Moe(width=c.hidden_size, expert=mlp(c, hidden), experts=c.num_experts, top_k=2, router=router)
         kinds = {False: bart_layer(c, role, M2M), True: bart_layer(c, role, M2M, ffn=bank).replace(inexact=MASKED)}
         sparse = (step > 0 and (i + 1) % step == 0 for i in range(depth))
         sides.append(bart_stack(c, role, M2M, layers=[kinds[has] for has in sparse]))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from paramcalc.base.symbolic import symbolic
-from paramcalc.components import Attention
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import equal_heads, gqa, kv_heads
+from paramcalc.families.builders.attention import equal_heads, gqa, kv_heads, sized_attention
 from paramcalc.families.builders.decoder import pre_norm, rms
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.registry import family
@@ -49,21 +48,15 @@ def blt_layer(part: Config) -> Block:
     """Llama's layer; an unstated FFN is 8 d / 3 wide, rounded down."""
     d = part.hidden_size
     hidden = part.intermediate_size or symbolic("d_ff", 8 * d // 3, origin="8 d / 3, rounded down")
-    layer: Block = pre_norm(rms(part), gqa(part).replace(cache_doubt=PATCHES), glu(part, hidden))
+    layer: Block = pre_norm(rms(part), gqa(part, cache_doubt=PATCHES), glu(part, hidden))
     return layer.replace(inexact="every byte is counted as a patch of its own")
 
 
 def blt_local(part: Config, role: str, *, joined_from: int) -> Block:
     """Layers over bytes, and cross attention between bytes and patches, after one layer or after each."""
     d, norm = part.hidden_size, rms(part)
-    cross = Attention(
-        width=d,
-        heads=part.num_attention_heads,
-        kv_heads=kv_heads(part),
-        head_dim=equal_heads(part),
-        q_norm=norm,
-        k_norm=norm,
-        source="cross",
+    cross = sized_attention(
+        d, part.num_attention_heads, equal_heads(part), kv_heads=kv_heads(part), qk_norm=norm, source="cross"
     )
     times = part.num_hidden_layers if part.cross_attn_all_layers else 1
     return block(

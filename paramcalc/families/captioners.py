@@ -227,8 +227,8 @@ def evolla(c: Config) -> Component:
 def adapted_llama(c: Config) -> Block:
     """Llama with an adapter that looks at the protein behind one layer in so many."""
     d, depth, gate = c.hidden_size, c.num_hidden_layers, Param(shape=(1,))
-    cross = mha(c, source="cross", out_bias=c.aligner_enable_bias)
-    cross = cross.replace(source_tokens=c.resampler_num_latents, cache_note=MADE_AGAIN)
+    bias, latents = c.aligner_enable_bias, c.resampler_num_latents
+    cross = mha(c, source="cross", out_bias=bias, source_tokens=latents, cache_note=MADE_AGAIN)
     hidden = d * c.aligner_ffn_mult
     adapter = block(
         attn=cross,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from paramcalc.base.symbolic import symbolic
 from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import equal_heads, gqa, head_dim, kv_heads
+from paramcalc.families.builders.attention import equal_heads, gqa, head_dim, kv_heads, with_options
 from paramcalc.families.builders.decoder import causal_lm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.heads import unknown_head
@@ -70,7 +70,7 @@ def conditioned(decoder: Component, melody: int) -> Component:
     parts = decoder.parts()
     one = stacks(decoder)[0].runs[0]
     items = one.layer.parts()
-    attn = items["attn"].replace(prefix=melody, prompted=True)
+    attn = with_options(items["attn"], prefix=melody, source="prepended")
     layer = Block(items={**items, "attn": attn}, inexact=STANDS_BEFORE)
     return block(**{**parts, "layers": stack("decoder", Run(one.repeat, layer))})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import equal_heads, mha
+from paramcalc.families.builders.attention import equal_heads, mha, with_options
 from paramcalc.families.builders.decoder import layer_norm
 from paramcalc.families.builders.encoder import CLASSIFIED, embeddings, encoder_layer, projected
 from paramcalc.families.builders.heads import dense_head, encoder_heads, num_labels
@@ -28,7 +28,7 @@ def deberta(c: Config) -> Block:
         logits_mixing=mixing if talking else None,
         weights_mixing=mixing if talking else None,
     )
-    attn = mha(c, inner=positions if positions.items else None).replace(k_bias=False)
+    attn = mha(c, inner=positions if positions.items else None, k_bias=False)
     rows = if_positive(c, "max_relative_positions") or c.max_position_embeddings
     relative = Embedding(rows=2 * rows, width=d) if c.relative_attention else None
     layer = encoder_layer(c, attn=attn)
@@ -59,7 +59,7 @@ def deberta_v2(c: Config) -> Block:
         **{f"{word}_table": table for word in tables if word in KINDS},
         **{f"{word}_scores": scores for word in words if word in KINDS},
     )
-    attn = mha(c, inner=positions if positions.items else None).replace(head_dim=d_h, out_in=d)
+    attn = with_options(mha(c, inner=positions if positions.items else None), head_dim=d_h, out_in=d)
     relative = Embedding(rows=2 * size, width=d) if c.relative_attention else None
     normed = "layer_norm" in [word.strip() for word in c.norm_rel_ebd.lower().split("|")]
     conv = None

@@ -20,7 +20,7 @@ def qwen_mixers(c: Config) -> tuple[dict[str, Component], list[str]]:
     """Attention with a gate on every channel, the gated delta rule, and which layer has which."""
     bias = c.attention_bias
     gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c), bias=bias)
-    attn = qk_norm_per_head(c, bias=bias, inner=gate)
+    attn = qk_norm_per_head(c, bias=bias, gate=gate)
     default = every(c.full_attention_interval, FULL, otherwise=LINEAR, layers=c.num_hidden_layers)
     return {FULL: attn, LINEAR: delta_net(c)}, mixer_types(c, default)
 

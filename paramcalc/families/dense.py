@@ -88,7 +88,7 @@ def diffllama(c: Config) -> Block:
     halves, vector = kv_heads(c), Param(shape=(head_dim(c),))
     c.require(halves % 2 == 0, f"num_key_value_heads ({halves}) is odd", "the values are split between two maps")
     weights = block(lambda_q1=vector, lambda_k1=vector, lambda_q2=vector, lambda_k2=vector)
-    return decoder(c, gqa(c, bias=c.attention_bias, inner=weights).replace(maps=2), glu(c))
+    return decoder(c, gqa(c, bias=c.attention_bias, inner=weights, maps=2), glu(c))
 
 
 @family("jais2", "nemotron")

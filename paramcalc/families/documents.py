@@ -66,7 +66,7 @@ def paddleocr_vl(c: Config) -> Component:
 def glm_ocr_vision(v: Config) -> Block:
     """Llama's layer with norms on queries and keys, and rotary positions (GlmOcrVisionModel)."""
     norm = Norm(width=equal_heads(v))
-    attn = mha(v, qkv_bias=v.attention_bias, out_bias=v.attention_bias).replace(q_norm=norm, k_norm=norm)
+    attn = mha(v, qkv_bias=v.attention_bias, out_bias=v.attention_bias, qk_norm=norm)
     layer = pre_norm(rms(v), attn, glu(v, bias=v.attention_bias))
     return block("vision", patches=cubes(v), layers=stack("vision", Run(v.num_hidden_layers, layer)), norm=rms(v))
 

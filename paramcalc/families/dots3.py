@@ -6,10 +6,11 @@ from typing import Any
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Conv2d, LatentAttention, Mlp
+from paramcalc.components.sparse import IndexKeys
 from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
-from paramcalc.families.builders.attention import equal_heads, head_gate, mha, sized_attention
+from paramcalc.families.builders.attention import equal_heads, head_gate, mha, sized_attention, with_options
 from paramcalc.families.builders.decoder import decoder, layer_norm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import DENSE, FULL, SLIDING, SPARSE, mlp_types, per_layer_overrides
@@ -72,7 +73,8 @@ def dots3_sizes(c: Config) -> list[dict[str, Any]]:
 
 def dots3_attention(c: Config, *, word: str, **sizes: Any) -> LatentAttention:
     """Latent attention of these sizes with a normed rotary key and a gate per head."""
-    return LatentAttention(
+    indexer = lightning_indexer(c, sizes["q_lora_rank"]).replace(index_keys=IndexKeys(dtype=FLOAT32))
+    plain = LatentAttention(
         width=c.hidden_size,
         heads=sizes["num_attention_heads"],
         q_rank=sizes["q_lora_rank"],
@@ -81,11 +83,11 @@ def dots3_attention(c: Config, *, word: str, **sizes: Any) -> LatentAttention:
         rope_dim=sizes["qk_rope_head_dim"],
         value_dim=sizes["v_head_dim"],
         bias=c.attention_bias,
-        window=c.sliding_window if word == SLIDING else None,
-        rope_norm=True,
-        inner=head_gate(c.hidden_size, sizes["num_attention_heads"]),
-        indexer=lightning_indexer(c, sizes["q_lora_rank"]).replace(key_dtype=FLOAT32) if word == INDEXED else None,
+        indexer=indexer if word == INDEXED else None,
     )
+    window = c.sliding_window if word == SLIDING else None
+    gate = head_gate(c.hidden_size, sizes["num_attention_heads"])
+    return with_options(plain, window=window, rope_norm=True, gate=gate)
 
 
 # -- towers ------------------------------------------------------------------------------------------------------

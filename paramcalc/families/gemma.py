@@ -62,9 +62,9 @@ def per_layer_input(c: Config) -> Block:
 
 def shared_attention(c: Config, *, d_h: int, kv: int, window: int | None, borrowed: bool, tied: bool) -> Attention:
     """Attention with normed queries and keys whose keys and values may be another layer's, or its keys its values."""
-    norm, keys = Norm(width=d_h), "borrowed" if borrowed else "own and values" if tied else "own"
+    norm, source = Norm(width=d_h), "borrowed" if borrowed else "keys as values" if tied else "self"
     norms = dict(q_norm=norm, k_norm=None if borrowed else norm)
-    options = dict(kv_heads=kv, bias=c.attention_bias, window=window, keys=keys, **norms)
+    options = dict(kv_heads=kv, bias=c.attention_bias, window=window, source=source, **norms)
     return sized_attention(c.hidden_size, c.num_attention_heads, d_h, **options)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from paramcalc.base.symbolic import symbolic
-from paramcalc.components import Attention, SharedReference
+from paramcalc.components import SharedReference
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa
+from paramcalc.families.builders.attention import gqa, sized_attention
 from paramcalc.families.builders.decoder import norms_around, rms
 from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.towers import tower, tower_in
@@ -45,7 +45,7 @@ def conformer(a: Config, *, kernel: int, clipped: bool) -> Block:
     d, h, norm = a.hidden_size, a.num_attention_heads, heard_norm(a.hidden_size)
     d_h = symbolic("d_h", d // h, origin="d / h, rounded down")
     relative = block(relative_proj=Linear(d_in=d, d_out=h * d_h), scale=Param(shape=(d_h,)))
-    attn = Attention(width=d, heads=h, kv_heads=h, head_dim=d_h, inner=relative, out_in=d)
+    attn = sized_attention(d, h, d_h, inner=relative, out_in=d)
     ffn = block(norm=norm, ffn=mlp(a, None, bias=False), post_norm=norm)
     convolution = block(
         norm=norm,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import mha
+from paramcalc.families.builders.attention import mha, with_options
 from paramcalc.families.builders.decoder import causal_lm, decoder, layer_norm, learned_positions, pre_norm
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import decoder_head
@@ -44,7 +44,7 @@ def gpt_bigcode(c: Config) -> Block:
 def gpt_neo(c: Config) -> Block:
     """GPT-2 without biases on q, k and v; global and local attention in turn (GPTNeoForCausalLM)."""
     whole, before = mha(c, qkv_bias=False), {"positions": learned_positions(c)}
-    attn = {"global": whole, "local": whole.replace(window=c.window_size, cache_note=UNFORGETTING)}
+    attn = {"global": whole, "local": with_options(whole, window=c.window_size, cache_note=UNFORGETTING)}
     return decoder(c, attn, mlp(c, c.intermediate_size), gpt_neo_kinds(c), norm=layer_norm(c), before=before)
 
 
@@ -75,7 +75,7 @@ def gpt_neox(c: Config) -> Block:
 
 def side_by_side(norm: Component, attn: Component, ffn: Component) -> Block:
     """Attention and FFN, each behind a norm of its own, of the same input."""
-    layer: Block = pre_norm(norm, attn, ffn).replace(adds="together")
+    layer: Block = pre_norm(norm, attn, ffn).replace(residual="together")
     return layer
 
 
@@ -128,10 +128,10 @@ def falcon(c: Config) -> Block:
     beside = c.num_ln_in_parallel_attn or (2 if grouped else 1)
     layer = block(
         input_norm=norm,
-        attn=mha(c, bias=bias, kv=kv).replace(cache_note=REPEATED if grouped else ""),
+        attn=mha(c, bias=bias, kv=kv, cache_note=REPEATED if grouped else ""),
         ffn_norm=norm if beside == 2 or not c.parallel_attn else None,
         ffn=mlp(c, c.ffn_hidden_size, bias=bias),
-    ).replace(adds="together" if grouped or c.parallel_attn else "each")
+    ).replace(residual="together" if grouped or c.parallel_attn else "each")
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=norm)
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from paramcalc.base.symbolic import symbolic
-from paramcalc.components import Attention
 from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import conformer_layer
-from paramcalc.families.builders.attention import equal_heads
+from paramcalc.families.builders.attention import equal_heads, sized_attention
 from paramcalc.families.builders.audio_language import audio_text_model
 from paramcalc.families.builders.decoder import batch_norm
 from paramcalc.families.builders.ffn import mlp
@@ -23,7 +22,7 @@ def conformer(v: Config) -> Block:
     """Two half FFNs around attention and a convolution (Conformer, 2005.08100; GraniteSpeechCTCEncoder)."""
     d = v.hidden_size
     heads, head_dim, inner = v.num_attention_heads, v.dim_head or equal_heads(v), d * v.conv_expansion_factor
-    attn = Attention(width=d, heads=heads, kv_heads=heads, head_dim=head_dim, out_bias=True)
+    attn = sized_attention(d, heads, head_dim, out_bias=True)
     positioned = dict(attn=attn, distances=Embedding(rows=2 * v.max_pos_emb + 1, width=head_dim))
     ffn = mlp(v, d * v.feedforward_mult)
     layer = conformer_layer(d, ffn, positioned, inner=inner, kernel=v.conv_kernel_size, between=batch_norm(inner))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, mha
+from paramcalc.families.builders.attention import gqa, mha, with_options
 from paramcalc.families.builders.decoder import decoder, layer_norm, norms_around, parallel, pre_norm, rms, unpublished
 from paramcalc.families.builders.ffn import glu, mlp, moe
 from paramcalc.families.builders.heads import unknown_head
@@ -123,7 +123,8 @@ def chatglm_2(c: Config) -> Block:
     c.require(h * c.kv_channels == d, f"kv_channels ({c.kv_channels}) times the heads is not hidden_size ({d})")
     groups = c.multi_query_group_num if c.multi_query_attention else h
     norm = Norm(width=d, bias=not c.rmsnorm)
-    attn = mha(c, qkv_bias=bias or c.add_qkv_bias, out_bias=bias, kv=groups).replace(head_dim=c.kv_channels)
+    attn = mha(c, qkv_bias=bias or c.add_qkv_bias, out_bias=bias, kv=groups)
+    attn = with_options(attn, head_dim=c.kv_channels)
     layer = pre_norm(norm, attn, glu(c, c.ffn_hidden_size, bias=bias))
     tied = "embed_tokens" if c.tie_word_embeddings else None
     return block(

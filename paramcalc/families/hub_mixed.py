@@ -190,10 +190,9 @@ UNRUN_STATES = "the class is not in transformers and was not run: its states are
 def hymba_layer(c: Config, *, borrows: bool, window: int | None) -> Block:
     """Both mixers behind one norm, a norm on the output of each, and a gated FFN."""
     bias, inner = c.mamba_proj_bias, c.mamba_expand * c.hidden_size
-    keys, widened = "borrowed" if borrows else "own", c.mamba_expand * head_dim(c)
-    attn = gqa(c, qkv_bias=bias, value_dim=widened, window=window, keys=keys, joined=True).replace(
-        prefix=c.num_memory_tokens, cache_doubt=UNRUN_STATES
-    )
+    source, widened = "borrowed" if borrows else "self", c.mamba_expand * head_dim(c)
+    cached = dict(prefix=c.num_memory_tokens, cache_doubt=UNRUN_STATES)
+    attn = gqa(c, qkv_bias=bias, value_dim=widened, window=window, source=source, output=False, **cached)
     mixer = mamba(
         c,
         inner=inner,

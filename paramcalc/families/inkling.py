@@ -12,7 +12,7 @@ from paramcalc.components import Attention, CausalConv, Mlp
 from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.audio_encoders import tower_norm
-from paramcalc.families.builders.attention import head_gate
+from paramcalc.families.builders.attention import head_gate, sized_attention
 from paramcalc.families.builders.decoder import causal_lm, rms
 from paramcalc.families.builders.ffn import moe
 from paramcalc.families.builders.layer_types import DENSE, SPARSE, every, mlp_types
@@ -55,7 +55,7 @@ def heads(c: Config, word: str) -> dict[str, Any]:
 def conv(c: Config, channels: int) -> CausalConv:
     """A short depthwise convolution over time, computed in float32."""
     taps = c.sconv_kernel_size
-    return CausalConv(channels=channels, kernel=taps, spare=taps - 1, dtype=FLOAT32)
+    return CausalConv(channels=channels, kernel=taps, causal_padding=taps - 1, dtype=FLOAT32)
 
 
 def kv_conv(c: Config, word: str, *, dynamic: bool = False) -> Block:
@@ -121,9 +121,9 @@ def attention(c: Config, word: str) -> Attention:
     norm = Norm(width=sizes["head_dim"])
     inner = block(
         relative=Linear(d_in=c.hidden_size, d_out=sizes["heads"] * c.d_rel),
-        positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent), per="token", times=sizes["heads"]),
+        positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent), per="token", repeats=sizes["heads"]),
     )
-    return Attention(width=c.hidden_size, q_norm=norm, k_norm=norm, inner=inner, **sizes)
+    return sized_attention(c.hidden_size, qk_norm=norm, inner=inner, **sizes)
 
 
 @tower("inkling_audio")
@@ -266,8 +266,7 @@ def inkling2_attention(c: Config, word: str) -> Attention:
         q_scale=Param(shape=(h, d_h)),
         relative=Linear(d_in=d, d_out=h * c.d_rel),
         relative_scale=Param(shape=(h, c.d_rel)),
-        positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent), per="token", times=sizes["heads"]),
+        positions=Param(shape=(c.d_rel, sizes["window"] or c.rel_extent), per="token", repeats=sizes["heads"]),
         sinks=Linear(d_in=d, d_out=h),
-        gate_proj=head_gate(d, h, d_h),
     )
-    return Attention(width=d, inner=inner, **sizes)
+    return sized_attention(d, inner=inner, gate=head_gate(d, h, d_h), **sizes)

@@ -29,7 +29,7 @@ def delta_and_latent(
     c: Config, delta: KimiDeltaAttention, default: list[str], *, gate: Component | None = None
 ) -> Block:
     """Kimi's decoder: delta attention and latent attention, a few dense layers first, then experts."""
-    attn = latent_attention(c).replace(inner=gate)
+    attn = latent_attention(c, gate=gate)
     ffn_words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
     ignored_frequency(c)
     unbuilt_mtp(c)

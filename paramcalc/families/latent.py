@@ -5,6 +5,7 @@ from __future__ import annotations
 from paramcalc.components import LatentAttention, Router
 from paramcalc.components.ffn import Experts
 from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import with_options
 from paramcalc.families.builders.decoder import causal_lm, decoder, ignored_fields, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import DENSE, SPARSE, first_dense, mlp_types
@@ -24,7 +25,7 @@ from paramcalc.tree.leaves import Linear
 
 def indexed(c: Config) -> LatentAttention:
     """Latent attention with an indexer."""
-    attn: LatentAttention = latent_attention(c).replace(indexer=lightning_indexer(c, c.q_lora_rank))
+    attn: LatentAttention = latent_attention(c, indexer=lightning_indexer(c, c.q_lora_rank))
     return attn
 
 
@@ -60,7 +61,7 @@ def glm_moe_dsa(c: Config) -> Block:
 
     Its module that predicts one more token uses the model's own embedding and head.
     """
-    attn = {"full": indexed(c), "shared": latent_attention(c).replace(picks=c.index_topk)}
+    attn = {"full": indexed(c), "shared": latent_attention(c, picks=c.index_topk)}
     ffn, ffn_words = {DENSE: glu(c), SPARSE: mla_moe(c)}, mlp_types(c, first_dense(c, c.first_k_dense_replace))
     mtp = mtp_modules(c, pre_norm(rms(c), attn["full"], ffn[SPARSE]), tables=False)
     ignored_fields(c, moe_layer_freq=1)
@@ -101,7 +102,7 @@ def axk2(c: Config) -> Block:
     """DeepSeek-V3.2 with gated attention, and with gated norms before attention and experts (AXK2ForCausalLM)."""
     d, r = c.hidden_size, c.gated_norm_rank
     gated = block(norm=rms(c), gate=block("norm", down=Linear(d_in=d, d_out=r), up=Linear(d_in=r, d_out=d)))
-    attn = indexed(c).replace(query_gate=c.num_attention_heads * c.v_head_dim)
+    attn = with_options(indexed(c), query_gate=c.num_attention_heads * c.v_head_dim)
     layers = {
         DENSE: block(input_norm=gated, attn=attn, post_norm=rms(c), ffn=glu(c)),
         SPARSE: block(input_norm=gated, attn=attn, post_norm=gated, ffn=mla_moe(c)),
@@ -120,7 +121,7 @@ def longcat_flash(c: Config) -> Block:
     router = Router(width=d, experts=count + idle, bias=c.router_bias, correction=True)
     sparse = moe(c, e, experts=count, top_k=min(c.num_experts_per_tok, count), router=router)
     spare = Experts(expert=Linear(d_in=d, d_out=2 * e), count=idle, top_k=0) if idle else None
-    attn = latent_attention(c).replace(query_dim=c.qk_head_dim)
+    attn = latent_attention(c, query_dim=c.qk_head_dim)
     half = pre_norm(rms(c), attn, glu(c))
     layer = block(first=block(**half.items, moe=sparse, idle_experts=spare), second=half)
     if idle:

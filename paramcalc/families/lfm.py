@@ -53,7 +53,7 @@ def lfm3(c: Config) -> Block:
     """LFM2 with sliding attention too, a gate per head, and norms on both sides of each part (Lfm3ForCausalLM)."""
     after = rms(c) if c.use_sandwich_norm else None
     gate = head_gate(c.hidden_size, c.num_attention_heads) if c.use_attention_gate else None
-    mixer = sliding(qk_norm_per_head(c, bias=c.attention_bias, inner=gate), c.sliding_window) | {CONV: short_conv(c)}
+    mixer = sliding(qk_norm_per_head(c, bias=c.attention_bias, gate=gate), c.sliding_window) | {CONV: short_conv(c)}
 
     def layer(norm: Norm, attn: Component, ffn: Component) -> Block:
         return block(input_norm=norm, attn=attn, post_attn_norm=after, pre_ffn_norm=norm, ffn=ffn, post_norm=after)

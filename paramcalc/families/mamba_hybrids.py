@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Mamba2, Mlp, Moe
+from paramcalc.components import Mamba2, Mlp, Moe, Router
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa
 from paramcalc.families.builders.decoder import causal_lm, decoder, rms
@@ -127,7 +127,7 @@ def nemotron_experts(c: Config) -> Component:
         expert=Mlp(width=latent or d, hidden=c.moe_intermediate_size, gated=False),
         experts=c.num_local_experts,
         top_k=c.num_experts_per_tok,
-        router_correction=True,
+        router=Router(width=d, experts=c.num_local_experts, correction=True),
         shared=Mlp(width=d, hidden=shared, gated=False, bias=bias, category="shared_experts"),
     )
     if latent is None:

@@ -40,7 +40,7 @@ def hrm_text(c: Config) -> Block:
     """Two stacks, a fast and a slow one, passed through in cycles; gated attention, bare norms (HrmTextForCausalLM)."""
     bias, norm = c.attention_bias, Norm(width=c.hidden_size, scale=False)
     gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c), bias=bias)
-    attn = gqa(c, bias=bias, inner=block(gate_proj=gate))
+    attn = gqa(c, bias=bias, inner=block(), gate=gate)  # the gate at inner.gate_proj
     layer = pre_norm(norm, attn, glu(c, bias=c.mlp_bias))
     # Stated, num_hidden_layers counts every pass through every layer; unstated, it is the depth of one stack.
     depth = c.num_layers_per_stack or c.num_hidden_layers
@@ -83,9 +83,9 @@ def dory_layer(c: Config, window: int | None) -> Block:
     """nGPT's layer: scales on queries and keys, on a gate, on the FFN's channels, and on each residual step."""
     d, bias, channels = c.hidden_size, c.attention_bias, c.num_attention_heads * head_dim(c)
     scale, hidden, step = Param(shape=(channels,)), Param(shape=(c.intermediate_size,)), Param(shape=(d,))
-    gate = block(qk_scale=scale, gate_proj=head_gate(d, c.num_attention_heads, head_dim(c)), gate_scale=scale)
+    gate = block(gate_proj=head_gate(d, c.num_attention_heads, head_dim(c)), gate_scale=scale)
     return block(
-        attn=gqa(c, bias=bias, window=window, inner=gate),
+        attn=gqa(c, bias=bias, window=window, inner=block(qk_scale=scale), gate=gate),
         attn_step=step,
         ffn=Mlp(
             width=d,
@@ -179,7 +179,7 @@ def beam(c: Config) -> Block:
     gate = block(gate_proj=head_gate(c.hidden_size, h, head_dim(c)), gate_bias=Param(shape=(h,)))
     return decoder(
         c,
-        windowed_attention(c, inner=gate),
+        windowed_attention(c, gate=gate),
         {DENSE: glu(c), SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts, correction=True)},
         attention_types(c, [*every(6, FULL, otherwise=SLIDING, layers=depth - 1), FULL]),
         mlp_types(c, first_dense(c, 3)),

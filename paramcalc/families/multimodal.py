@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, head_dim
+from paramcalc.families.builders.attention import gqa, head_dim, with_options
 from paramcalc.families.builders.decoder import causal_lm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.vision_language import assemble_multimodal
@@ -64,7 +64,7 @@ def gemma4_assistant(c: Config) -> Component:
 def mllama_text(c: Config) -> Block:
     """Llama with gated cross attention to an image in some layers (MllamaForCausalLM)."""
     attn, norm = gqa(c), Norm(width=head_dim(c))
-    cross = attn.replace(source="cross", q_norm=norm, k_norm=norm)
+    cross = with_options(attn, source="cross", q_norm=norm, k_norm=norm)
     gate, plain = Param(shape=(1,)), pre_norm(rms(c), attn, glu(c))
     gated = block(input_norm=rms(c), attn=cross, attn_gate=gate, post_norm=rms(c), ffn=glu(c), ffn_gate=gate)
     stated = c.raw("cross_attention_layers") is not None

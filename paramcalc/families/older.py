@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import equal_heads, gqa, mha, sized_attention
+from paramcalc.families.builders.attention import equal_heads, gqa, mha, sized_attention, with_options
 from paramcalc.families.builders.decoder import causal_lm, decoder, layer_norm, learned_positions, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.heads import decoder_head, lm_head, num_labels, unknown_head
@@ -26,7 +26,7 @@ def post_norm(c: Config, hidden: int | None) -> Block:
 def openai_gpt(c: Config) -> Block:
     """The first GPT: post-norm, learned positions, no final norm (OpenAIGPTLMHeadModel)."""
     items = post_norm(c, None).items
-    layer = block(**{**items, "attn": items["attn"].replace(cache_note=UNCACHED)})
+    layer = block(**{**items, "attn": with_options(items["attn"], cache_note=UNCACHED)})
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=None, before={"positions": learned_positions(c)})
 
 

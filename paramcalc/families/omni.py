@@ -21,7 +21,7 @@ from paramcalc.tree.leaves import Embedding, Linear
 def qwen2_5_omni_audio(v: Config) -> Block:
     """Whisper's encoder without stored positions, and a projection (Qwen2_5OmniAudioEncoder)."""
     d, out, norm = v.hidden_size, v.output_dim, tower_norm(v.hidden_size)
-    layer = pre_norm(norm, mha(v).replace(k_bias=False), mlp(v, v.intermediate_size))
+    layer = pre_norm(norm, mha(v, k_bias=False), mlp(v, v.intermediate_size))
     return block(
         "other",
         **spectrogram(v),

@@ -26,7 +26,7 @@ def segment_anything(v: Config) -> Block:
     def layer(reach: int) -> Block:
         distances = Param(shape=(2 * reach - 1, equal_heads(v)))
         seen = block(height=distances, width=distances) if v.use_rel_pos else None
-        return pre_norm(layer_norm(v), mha(v, qkv_bias=v.qkv_bias).replace(inner=seen), mlp(v, hidden))
+        return pre_norm(layer_norm(v), mha(v, qkv_bias=v.qkv_bias, inner=seen), mlp(v, hidden))
 
     stated = v.raw("global_attn_indexes") is not None
     everywhere = v.layer_indices("global_attn_indexes") if stated else [2, 5, 8, 11]
@@ -55,7 +55,7 @@ def neck(v: Config) -> Block:
 @tower("pix2struct_vision_model", "kosmos_2_5_vision_model")
 def pix2struct_vision(v: Config) -> Block:
     """Llama's layer with heads of any width, and tables for rows and columns of patches (Pix2StructVisionModel)."""
-    places = Embedding(rows=v.seq_len, width=v.hidden_size, divided=False)
+    places = Embedding(rows=v.seq_len, width=v.hidden_size, sharded=False)
     layer = pre_norm(rms(v), sized_attention(v.hidden_size, v.num_attention_heads, v.head_dim), glu(v))
     return block(
         "vision",
@@ -88,7 +88,7 @@ def qformer(v: Config) -> Block:
     InstructBLIP's read the instruction too.
     """
     norm, attn, ffn = layer_norm(v), mha(v), mlp(v, v.intermediate_size)
-    cross = mha(v, source="cross").replace(kv_width=v.encoder_hidden_size)
+    cross = mha(v, source="cross", kv_width=v.encoder_hidden_size)
     text = {"text_ffn": ffn, "text_ffn_norm": norm} if v.use_qformer_text_input else {}
     before: dict[str, Component] = embeddings(v, v.hidden_size, types=False) if v.reads else {"norm": norm}
 
@@ -127,7 +127,7 @@ def beit(v: Config) -> Block:
     started = v.raw("layer_scale_init_value")
     v.require(started is None or isinstance(started, int | float), "layer_scale_init_value must be a number")
     join = layer_scaled if started is None or started > 0 else pre_norm
-    attn = mha(v).replace(k_bias=False, inner=distances if v.use_relative_position_bias else None)
+    attn = mha(v, k_bias=False, inner=distances if v.use_relative_position_bias else None)
     layer = join(norm, attn, mlp(v, v.intermediate_size))
     token, rows = Param(shape=(1, 1, d)), places[0] * places[1] + 1
     return block(

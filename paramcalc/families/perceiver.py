@@ -42,8 +42,9 @@ def perceiver_layer(
     c.require(qk % heads == 0 == v % heads, f"{qk} and {v} channels are not divisible by {heads} heads")
     factor = c.self_attention_widening_factor if source is None else c.cross_attention_widening_factor
     kind, out = ("self", v) if source is None else ("cross", width)
-    dims = dict(value_dim=v // heads, kv_width=source, out_width=out)
-    attn = sized_attention(width, heads, qk // heads, bias=True, source=kind).replace(**dims)
+    attn = sized_attention(
+        width, heads, qk // heads, bias=True, source=kind, value_dim=v // heads, kv_width=source, out_width=out
+    )
     norm = Norm(width=width, bias=True)
     ffn = Mlp(width=width, hidden=(widening or factor) * width, gated=False, bias=True)
     source_norm = None if source is None else Norm(width=source, bias=True)

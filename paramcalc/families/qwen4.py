@@ -7,6 +7,7 @@ import math
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.components import CausalConv, GatedResidual
+from paramcalc.components.sparse import KeyPooling
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import head_gate, qk_norm_per_head
 from paramcalc.families.builders.decoder import causal_lm
@@ -44,10 +45,10 @@ def qwen4_attention(c: Config) -> Component:
     """Attention with a gate on every channel and an indexer whose queries and one key come from the layer's input."""
     d, bias, d_i = c.hidden_size, c.attention_bias, c.required("indexer_head_dim")
     c.require(c.required("indexer_kv_heads") == 1, "indexer_kv_heads must be 1")
-    indexer = unweighted_indexer(d, c.required("indexer_n_heads"), d_i, keep=c.required("indexer_budget"))
-    indexer = indexer.replace(pool=c.required("indexer_compress_ratio"), seen_alone=True)
+    indexer = unweighted_indexer(d, c.required("indexer_n_heads"), d_i, top_k=c.required("indexer_budget"))
+    indexer = indexer.replace(pooling=KeyPooling(c.required("indexer_compress_ratio"), visible_only=True))
     gate = head_gate(d, c.num_attention_heads, c.head_dim, bias=bias)
-    return qk_norm_per_head(c, bias=bias, inner=gate, indexer=indexer)
+    return qk_norm_per_head(c, bias=bias, gate=gate, indexer=indexer)
 
 
 def ngrams(c: Config, count: int) -> list[Block]:

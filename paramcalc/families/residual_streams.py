@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import CompressedAttention, Compressor, HyperConnection
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import head_gate
+from paramcalc.families.builders.attention import head_gate, with_options
 from paramcalc.families.builders.decoder import causal_lm, rms
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import DENSE, SLIDING, SPARSE, first_dense, mlp_types
@@ -34,12 +34,12 @@ def merged(c: Config) -> Block:
 def hy_v4(c: Config) -> Block:
     """DeepSeek-V3.2 with gates and sinks, indexers in some layers, and residual streams (HYV4ForCausalLM)."""
     gate = head_gate(c.hidden_size, c.num_attention_heads, c.v_head_dim)
-    attn = latent_attention(c).replace(sinks=True, inner=gate)
+    attn = latent_attention(c, sinks=True, gate=gate)
     index = {"full": lightning_indexer(c, c.q_lora_rank), "shared": None}
     default = ["shared" if i and (i - 1) % 4 else "full" for i in range(c.num_hidden_layers)]
     ffn, mix = {DENSE: glu(c), SPARSE: mla_moe(c)}, streams(c, 2 * c.hc_mult, 2)
     layers = {
-        (word, kind): streamed(c, attn.replace(indexer=index[word], picks=c.index_topk), ffn[kind], mix)
+        (word, kind): streamed(c, with_options(attn, indexer=index[word], picks=c.index_topk), ffn[kind], mix)
         for word in index
         for kind in ffn
     }

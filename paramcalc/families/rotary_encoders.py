@@ -140,12 +140,12 @@ def neomme_layer(c: Config, *, window: int | None) -> Block:
     """A layer with a learned mixture of its input and the embedding, and a sigmoid gate on attention's output."""
     d, h, d_h, bias = c.hidden_size, c.num_attention_heads, c.head_dim, c.attention_bias
     qk_norm, norm = Norm(width=d_h, scale=False), Norm(width=d, scale=False)
-    inner = block(own_value=Param(shape=(h,)), gate_proj=Linear(d_in=d, d_out=h * d_h))
-    attn = gqa(c, bias=bias, qk_norm=qk_norm, window=window)
+    inner, gate = block(own_value=Param(shape=(h,))), Linear(d_in=d, d_out=h * d_h)
+    attn = gqa(c, bias=bias, qk_norm=qk_norm, window=window, gate=gate, inner=inner)
     return block(
         lambdas=Param(shape=(2,)),
         input_norm=norm,
-        attn=attn.replace(inner=inner),
+        attn=attn,
         post_norm=norm,
         ffn=mlp(c, c.intermediate_size, bias=c.mlp_bias),
     )

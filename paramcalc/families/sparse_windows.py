@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from paramcalc.components import Attention
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, head_dim, head_gate, qk_norm_per_head, sized_attention, sliding
+from paramcalc.families.builders.attention import (
+    gqa,
+    head_dim,
+    head_gate,
+    qk_norm_per_head,
+    sized_attention,
+    sliding,
+    with_options,
+)
 from paramcalc.families.builders.decoder import decoder, ignored_fields, norms_around, parallel
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import (
@@ -33,7 +41,7 @@ def afmoe(c: Config) -> Block:
     """Gated attention, four norms a layer, sliding and full layers; dense layers first (AfmoeForCausalLM)."""
     d, e = c.hidden_size, c.moe_intermediate_size
     gate = head_gate(d, c.num_attention_heads, head_dim(c))
-    attn = sliding(qk_norm_per_head(c, bias=c.attention_bias, inner=gate), c.sliding_window)
+    attn = sliding(qk_norm_per_head(c, bias=c.attention_bias, gate=gate), c.sliding_window)
     n = c.num_shared_experts
     experts = moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, correction=True, correction_counted=True)
     words, ffn = full_every(c, c.global_attn_every_n_layers), {DENSE: glu(c), SPARSE: experts}
@@ -99,16 +107,16 @@ def laguna_attention(c: Config, heads: int, window: int | None) -> Attention:
     c.require(gating is None or isinstance(gating, bool | str), f"gating must be true, false or a word, not {gating!r}")
     c.require(h % kv == 0, f"a layer's {h} heads do not share num_key_value_heads ({kv}) in equal groups")
     gate = head_gate(c.hidden_size, h, None if gating in (None, True, "per-head") else d_h)
-    options = dict(kv_heads=kv, bias=c.attention_bias, qk_norm=Norm(width=d_h), window=window, inner=gate)
+    options = dict(kv_heads=kv, bias=c.attention_bias, qk_norm=Norm(width=d_h), window=window, gate=gate)
     return sized_attention(c.hidden_size, h, d_h, **options)
 
 
 @family("mimo_v2_flash")
 def mimo_v2_flash(c: Config) -> Block:
     """Sliding layers with sinks and twice the key/value heads, narrow values, experts (MiMoV2FlashForCausalLM)."""
-    full = gqa(c, qkv_bias=c.attention_bias).replace(value_dim=c.v_head_dim)
+    full = gqa(c, qkv_bias=c.attention_bias, value_dim=c.v_head_dim)
     slides = {"kv_heads": 2 * c.num_key_value_heads, "sinks": True, "window": c.sliding_window}
-    attn = {FULL: full, SLIDING: full.replace(**slides)}
+    attn = {FULL: full, SLIDING: with_options(full, **slides)}
     default = [FULL if i == 0 or (i + 1) % 6 == 0 else SLIDING for i in range(c.num_hidden_layers)]
     experts = moe(c, c.moe_intermediate_size, experts=c.num_local_experts, correction=True)
     ffn, ffn_words = {DENSE: glu(c), SPARSE: experts}, mlp_types(c, first_dense(c, 1))
@@ -136,7 +144,7 @@ def minimax_m3_text(c: Config) -> Block:
     legacy = c.section("sparse_attention_config")
     heads, blocks = legacy.sparse_num_index_heads or c.index_n_heads, legacy.sparse_topk_blocks or c.index_topk_blocks
     keep = blocks * (legacy.sparse_block_size or c.index_block_size)
-    indexer = unweighted_indexer(c.hidden_size, heads, legacy.sparse_index_dim or c.index_head_dim, keep=keep)
+    indexer = unweighted_indexer(c.hidden_size, heads, legacy.sparse_index_dim or c.index_head_dim, top_k=keep)
     attn = {FULL: qk_norm_per_head(c), INDEXED: qk_norm_per_head(c, indexer=indexer)}
     experts = moe(c, c.intermediate_size, experts=c.num_experts, shared=c.shared_intermediate_size, correction=True)
     flags, moe_flags = legacy.raw("sparse_attention_freq"), c.per_layer("moe_layer_freq")
@@ -159,7 +167,7 @@ def flagged(c: Config, flags: list[int] | None, word: str, otherwise: str) -> li
 def llama4_text(c: Config) -> Block:
     """Chunked and full attention; experts beside a shared one in the layers of moe_layers (Llama4ForCausalLM)."""
     width, depth, full = c.intermediate_size, c.num_hidden_layers, gqa(c, bias=c.attention_bias)
-    attn = {FULL: full, CHUNKED: full.replace(window=c.attention_chunk_size)}
+    attn = {FULL: full, CHUNKED: with_options(full, window=c.attention_chunk_size)}
     rotary = c.per_layer("no_rope_layers") if c.raw("no_rope_layers") else None
     rotary = rotary or [(i + 1) % c.no_rope_layer_interval for i in range(depth)]
     chunks = c.attention_chunk_size is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import with_options
 from paramcalc.families.builders.audio_language import WHISPER_LAYOUT
 from paramcalc.families.builders.decoder import layer_norm
 from paramcalc.families.builders.encoder_decoder import BartLayout, bart_layer, bart_stack, spectrogram_encoder
@@ -34,7 +35,9 @@ def whisper(c: Config) -> Block:
 def listener(c: Config) -> Block:
     """A decoder's layer, which attends to as many frames whatever is said: sound is cut or padded to 30 seconds."""
     one = bart_layer(c, "decoder", WHISPER_LAYOUT)
-    return block(**{**one.items, "cross_attn": one.items["cross_attn"].replace(source_tokens=c.max_source_positions)})
+    return block(
+        **{**one.items, "cross_attn": with_options(one.items["cross_attn"], source_tokens=c.max_source_positions)}
+    )
 
 
 def audio_head(c: Config) -> dict[str, Component]:

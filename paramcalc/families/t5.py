@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from paramcalc.components import Attention, Mlp, Moe
+from paramcalc.components import Attention, Mlp, Moe, Router
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import head_dim, sized_attention
@@ -62,7 +62,8 @@ def switch_transformers(c: Config) -> Block:
 
     def stack_of(role: str, depth: int) -> Stack:
         plain = Mlp(width=c.hidden_size, hidden=c.d_ff, gated=False)
-        bank = Moe(width=c.hidden_size, expert=plain, experts=c.num_experts, top_k=1, router_bias=c.router_bias)
+        router = Router(width=c.hidden_size, experts=c.num_experts, bias=c.router_bias)
+        bank = Moe(width=c.hidden_size, expert=plain, experts=c.num_experts, top_k=1, router=router)
         ffns = [bank if has else plain for has in switch_layers(c, role, depth)]
         return stack(role, [layer(c, role, buckets=0 if i else buckets(c), ffn=ffn) for i, ffn in enumerate(ffns)])
 
@@ -93,7 +94,7 @@ def udop(c: Config) -> Block:
     """
     height, width = pair(c, "patch_size")
     patches = PatchEmbedding(width=c.hidden_size, channels=c.num_channels, patch=(height, width))
-    places, parts = Embedding(rows=c.max_2d_position_embeddings, width=c.hidden_size, divided=False), dict(t5(c).items)
+    places, parts = Embedding(rows=c.max_2d_position_embeddings, width=c.hidden_size, sharded=False), dict(t5(c).items)
     inputs: dict[str, dict[str, Component]] = {
         "encoder": {"patches": patches.replace(tied_to="patches"), "places": block(x=places, y=places)},
         "decoder": {"patches": patches},
@@ -117,7 +118,7 @@ def page_distances(c: Config) -> Block:
             width=c.num_attention_heads,
             category="attention",
             tied_to="encoder.layers.0.attn.position_bias" if not i and c.head != "none" else None,
-            divided=False,
+            sharded=False,
         )
     return block(**tables)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa
+from paramcalc.families.builders.attention import gqa, with_options
 from paramcalc.families.builders.decoder import rms
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.heads import num_labels, unknown_head
@@ -22,8 +22,8 @@ def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width
 
     def one(window: int | None) -> Block:
         attn = gqa(side, bias=bias, qk_norm=per_head, window=window)
-        cross = attn.replace(source="cross", window=None, kv_width=kv_width)
-        attn = attn.replace(merged=role == "decoder" and kv_width is None)
+        cross = with_options(attn, source="cross", window=None, kv_width=kv_width)
+        attn = with_options(attn, source="joint") if role == "decoder" and kv_width is None else attn
         steps = {"attn": attn} | ({"cross_attn": cross} if kv_width else {}) | {"ffn": glu(side)}
         return block(
             **{

@@ -286,7 +286,7 @@ def internvl_vision(v: Config) -> Block:
     image, patch = pair(v, "image_size"), pair(v, "patch_size")
     count = symbolic("patches", (image[0] // patch[0]) * (image[1] // patch[1]), origin="image_size / patch_size")
     token, qk_norm = Param(shape=(1, 1, d)), Norm(width=d) if v.use_qk_norm else None
-    attn = mha(v, qkv_bias=bias).replace(q_norm=qk_norm, k_norm=qk_norm)
+    attn = mha(v, qkv_bias=bias, qk_norm=qk_norm)
     ffn = mlp(v, v.intermediate_size)
     layer = layer_scaled(norm, attn, ffn)
     return block(

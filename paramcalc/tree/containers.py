@@ -29,7 +29,7 @@ class Block(Component):
 
     items: dict[str, Component]
     inexact: str = ""
-    adds: ResidualPlacement = "each"
+    residual: ResidualPlacement = "each"
 
     def parts(self) -> Mapping[str, Component]:
         return self.items

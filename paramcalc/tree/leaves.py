@@ -58,11 +58,11 @@ class Embedding(Component):
     rows: Size
     width: Size
     tied_to: str | None = None
-    divided: bool = True  # by rows, as a vocabulary; tables of positions are held whole
+    sharded: bool = True  # by rows, as a vocabulary; tables of positions are held whole
 
     def own_weights(self) -> Iterator[Weight]:
         if self.tied_to is None:
-            split = by_vocabulary(self.rows) if self.divided else None
+            split = by_vocabulary(self.rows) if self.sharded else None
             yield Weight("weight", (self.rows, self.width), kind="embedding", split=split)
 
     def own_ties(self) -> Iterator[Tie]:
@@ -106,7 +106,7 @@ class Conv1d(Component):
     per_group: int = 1  # input channels each output channel sees; 1 is depthwise
     bias: bool = True
     split: ShardSpec | None = None
-    spare: Size = 0  # positions that the reference computes beyond the last token and cuts off
+    causal_padding: Size = 0  # positions that the reference computes beyond the last token and cuts off
     per: Per = "token"
 
     def own_weights(self) -> Iterator[Weight]:
@@ -117,7 +117,7 @@ class Conv1d(Component):
     def own_ops(self) -> Iterator[FlopTerm]:
         """Kernel x inputs for each output channel and position."""
         flops = 2 * self.channels * self.per_group * self.kernel
-        yield FlopTerm("", flops, term="convolution", per=self.per, padding=self.spare)
+        yield FlopTerm("", flops, term="convolution", per=self.per, padding=self.causal_padding)
 
     def steps(self) -> Iterator[Step]:
         yield Step("", per_token(self.channels))
@@ -131,7 +131,7 @@ class Param(Component):
     split: ShardSpec | None = None
     dtype: str | None = None
     per: Per = "never"  # what it is multiplied with, where it is a matrix: its outputs and inputs are its elements
-    times: Size = 1  # how often for each of these: once for each head
+    repeats: Size = 1  # how often for each of these: once for each head
 
     def own_weights(self) -> Iterator[Weight]:
         role: WeightRole = "buffer" if self.buffer else "parameter"
@@ -140,7 +140,7 @@ class Param(Component):
     def own_ops(self) -> Iterator[FlopTerm]:
         """What a matrix does that is no Linear; nothing where it is merely added or scales."""
         if self.per != "never":
-            yield FlopTerm("", 2 * self.times * prod(map(int, self.shape)), per=self.per)
+            yield FlopTerm("", 2 * self.repeats * prod(map(int, self.shape)), per=self.per)
 
     def steps(self) -> Iterator[Step]:
         yield Step("", SAME_SHAPE if self.per != "never" else NO_OUTPUT)

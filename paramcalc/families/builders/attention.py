@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar
 
 from paramcalc.base.symbolic import symbolic
-from paramcalc.components import Attention
+from paramcalc.components.attention import Attention, Projections, Scores
 from paramcalc.config.view import Config
 from paramcalc.families.builders.layer_types import FULL, SLIDING
 from paramcalc.tree.component import Component
+from paramcalc.tree.containers import block
 from paramcalc.tree.leaves import Linear, Norm
 from paramcalc.tree.weights import by_heads
+
+A = TypeVar("A", bound=Component)
 
 
 def head_dim(c: Config) -> int:
@@ -70,6 +75,13 @@ def head_gate(width: int, heads: int, channels: int | None = None, *, bias: bool
     return Linear(d_in=width, d_out=rows, bias=bias, split=by_heads("column", heads))
 
 
+def gated(gate: Component | None, inner: Component | None) -> Component | None:
+    """The parts that work on the heads: a gate alone, or a block in which the gate follows the others."""
+    if gate is None or inner is None:
+        return gate if inner is None else inner
+    return block(**inner.parts(), **(gate.parts() or {"gate_proj": gate}))
+
+
 def sized_attention(
     width: int,
     heads: int,
@@ -79,16 +91,60 @@ def sized_attention(
     bias: bool = False,
     qkv_bias: bool | None = None,
     qk_norm: Norm | None = None,
-    **others: Any,
+    window: int | None = None,
+    gate: Component | None = None,
+    inner: Component | None = None,
+    **options: Any,
 ) -> Attention:
     """Attention of these sizes; as many key/value heads as query heads unless stated.
 
-    `bias`: on all projections, unless `qkv_bias` says otherwise of all but the last; `qk_norm`: of each query and key
-    head. `others` are what else Attention has: a window, sinks, norms that differ.
+    `bias`: on all projections, `qkv_bias` on all but the output; `qk_norm`: on each query and key head; `gate`: on the
+    heads' outputs, see `head_gate`; `inner`: other parts that work on the heads. `options`: fields of `Attention` and
+    of its value objects (`sinks=True`, `source="cross"`, `k_bias=False`).
     """
-    many = bias if qkv_bias is None else qkv_bias
-    fields: dict[str, Any] = dict(q_bias=many, k_bias=many, v_bias=many, out_bias=bias, q_norm=qk_norm, k_norm=qk_norm)
-    return Attention(width=width, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim, **fields | others)
+    fields: dict[str, Any] = dict(width=width, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim)
+    fields["projections"] = biases(bias if qkv_bias is None else qkv_bias, bias)
+    if window is not None:
+        fields["scores"] = Scores(window=window)
+    if qk_norm is not None:
+        fields |= dict(q_norm=qk_norm, k_norm=qk_norm)
+    if gate is not None or inner is not None:
+        fields["inner"] = gated(gate, inner)
+    return Attention(**fields | grouped_options(Attention, fields, options) if options else fields)
+
+
+@cache
+def biases(qkv: bool, out: bool) -> Projections:
+    """Projections of which q, k and v have biases or the output has."""
+    return Projections(q_bias=qkv, k_bias=qkv, v_bias=qkv, out_bias=out)
+
+
+def with_options(attn: A, *, gate: Component | None = None, **options: Any) -> A:
+    """The same attention with other options, named as in `sized_attention`."""
+    stated = attn.values()
+    changes = grouped_options(type(attn), stated, options)
+    if gate is not None:
+        changes["inner"] = gated(gate, changes.get("inner", stated["inner"]))
+    return attn.replace(**changes)
+
+
+def grouped_options(kind: type[Component], stated: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as fields of a component: one that is a field of a value object changes that of the `stated` fields."""
+    slots, fields, nested = option_slots(kind), dict[str, Any](), dict[str, dict[str, Any]]()
+    for name, value in options.items():
+        if name in slots:
+            nested.setdefault(slots[name], {})[name] = value
+        else:
+            fields[name] = value
+    for slot, changes in nested.items():
+        fields[slot] = stated.get(slot, kind.fields[slot])._replace(**changes)
+    return fields
+
+
+@cache
+def option_slots(kind: type[Component]) -> dict[str, str]:
+    """The field of a component whose value object has a field of this name."""
+    return {name: slot for slot, default in kind.fields.items() for name in getattr(default, "_fields", ())}
 
 
 def gqa(c: Config, *, d_h: int | None = None, **options: Any) -> Attention:
@@ -122,4 +178,4 @@ def mha(c: Config, *, bias: bool = True, kv: int | None = None, **options: Any) 
 
 def sliding(attn: Attention, window: int | None) -> dict[str, Component]:
     """An attention that sees everything, and one that sees a window, under the words of `layer_types`."""
-    return {FULL: attn, SLIDING: attn.replace(window=window)}
+    return {FULL: attn, SLIDING: attn.with_window(window)}

@@ -38,7 +38,7 @@ def batch_norm(width: int) -> Block:
 def learned_positions(c: Config, extra_rows: int = 0) -> Embedding:
     """Learned absolute positions, perhaps with rows to spare."""
     rows = c.max_position_embeddings
-    return Embedding(rows=rows + extra_rows if extra_rows else rows, width=c.hidden_size, divided=False)
+    return Embedding(rows=rows + extra_rows if extra_rows else rows, width=c.hidden_size, sharded=False)
 
 
 # -- layouts of a layer -----------------------------------------------------------------------------------------
@@ -62,12 +62,12 @@ def norms_around(norm: Component, attn: Component, ffn: Component) -> Block:
 
 def parallel(norm: Component, attn: Component, ffn: Component) -> Block:
     """Attention and FFN side by side behind one norm (GPT-J, Cohere)."""
-    return block(input_norm=norm, attn=attn, ffn=ffn).replace(adds="together")
+    return block(input_norm=norm, attn=attn, ffn=ffn).replace(residual="together")
 
 
 def norms_after(norm: Component, attn: Component, ffn: Component) -> Block:
     """A norm after attention, and one after the FFN (OLMo 2, EXAONE 4)."""
-    return block(attn=attn, post_attn_norm=norm, ffn=ffn, post_ffn_norm=norm).replace(adds="normed")
+    return block(attn=attn, post_attn_norm=norm, ffn=ffn, post_ffn_norm=norm).replace(residual="normed")
 
 
 # -- whole models -------------------------------------------------------------------------------------------------

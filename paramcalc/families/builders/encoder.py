@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import mha
+from paramcalc.families.builders.attention import mha, with_options
 from paramcalc.families.builders.decoder import layer_norm
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.tree.component import Component
@@ -40,7 +40,7 @@ def encoder_layer(
     steps: dict[str, Component] = {"attn": mixer}
     if c.add_cross_attention:
         c.require(c.is_decoder, "add_cross_attention needs is_decoder", "set is_decoder to true")
-        steps["cross_attn"] = mixer.replace(source="cross")
+        steps["cross_attn"] = with_options(mixer, source="cross")
     steps["ffn"] = mlp(c, c.intermediate_size) if ffn is None else ffn
     parts: dict[str, Component] = {}
     for name, step in steps.items():

@@ -101,7 +101,7 @@ def bart_stack(
     one = bart_layer(c, role, form) if layers is None else layers
     return block(
         embed_tokens=Embedding(rows=rows or c.vocab_size, width=d, tied_to=tied_to),
-        positions=None if stored is None else Embedding(rows=stored, width=d, divided=False),
+        positions=None if stored is None else Embedding(rows=stored, width=d, sharded=False),
         embed_norm=norm if form.embed_norm else None,
         **(before or {}),
         layers=stack(role, Run(side_field(c, role, "layers"), one) if isinstance(one, Component) else one),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Mlp, Moe
+from paramcalc.components import Mlp, Moe, Router
 from paramcalc.config.view import Config
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import block
@@ -70,15 +70,20 @@ def moe(
         top_k = experts
     if top_k > experts > 0:
         raise c.error("num_experts_per_tok", f"({top_k}) is more than there are experts ({experts})")
+    if router is None and (router_bias or correction):
+        router = Router(
+            width=c.hidden_size,
+            experts=experts,
+            bias=router_bias,
+            correction=correction,
+            correction_counted=correction_counted,
+        )
     return Moe(
         width=c.hidden_size,
         expert=glu(c, hidden, bias=bias).replace(inner=None),
         activation=learned_activation(c),
         experts=experts,
         top_k=top_k,
-        router_bias=router_bias,
-        router_correction=correction,
-        correction_counted=correction_counted,
         router=router,
         shared=None if shared is None else glu(c, shared, bias=shared_bias, category="shared_experts"),
         shared_count=1 if shared_count is None else shared_count,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from paramcalc.components import Indexer, LatentAttention
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import equal_heads
+from paramcalc.families.builders.attention import equal_heads, with_options
 from paramcalc.families.builders.ffn import moe
 from paramcalc.families.builders.layer_types import DENSE, SPARSE
 from paramcalc.tree.component import Component
@@ -13,9 +15,12 @@ from paramcalc.tree.leaves import Norm
 INDEXED, CSA, HCA = "indexed_attention", "compressed_sparse_attention", "heavily_compressed_attention"
 
 
-def latent_attention(c: Config) -> LatentAttention:
-    """Latent attention from the q_lora_rank, kv_lora_rank, qk_ and v_ fields; unstated, values have d / h channels."""
-    return LatentAttention(
+def latent_attention(c: Config, **options: Any) -> LatentAttention:
+    """Latent attention from the q_lora_rank, kv_lora_rank, qk_ and v_ fields; unstated, values have d / h channels.
+
+    `options`: a gate on the heads, and fields of `LatentAttention` and of its value objects (`sinks=`, `picks=`).
+    """
+    plain = LatentAttention(
         width=c.hidden_size,
         heads=c.num_attention_heads,
         q_rank=c.q_lora_rank,
@@ -25,6 +30,7 @@ def latent_attention(c: Config) -> LatentAttention:
         value_dim=c.v_head_dim or equal_heads(c),
         bias=c.attention_bias,
     )
+    return with_options(plain, **options) if options else plain
 
 
 def shared_width(c: Config) -> int | None:
@@ -53,13 +59,13 @@ def lightning_indexer(c: Config, q_rank: int) -> Indexer:
         query_width=q_rank,
         heads=c.index_n_heads,
         head_dim=c.index_head_dim,
-        keep=c.index_topk,
+        top_k=c.index_topk,
         k_norm=Norm(width=c.index_head_dim, bias=True),
     )
 
 
-def unweighted_indexer(width: int, heads: int, head_dim: int, *, keep: int) -> Indexer:
+def unweighted_indexer(width: int, heads: int, head_dim: int, *, top_k: int) -> Indexer:
     """An indexer that reads the layer's input, with normed queries and key, and no weights for its heads."""
     norm = Norm(width=head_dim)
-    plain = Indexer(width=width, query_width=width, heads=heads, head_dim=head_dim, keep=keep, weighted=False)
+    plain = Indexer(width=width, query_width=width, heads=heads, head_dim=head_dim, top_k=top_k, weighted=False)
     return plain.replace(q_norm=norm, k_norm=norm)

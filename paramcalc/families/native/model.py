@@ -30,7 +30,7 @@ def native_tree(t: TransformerConfig, origin: str) -> Block:
     positions = symbolic("P", t.max_positions, origin="max_positions") if t.max_positions else None
     return block(
         embed_tokens=Embedding(rows=vocab, width=d),
-        positions=Embedding(rows=positions, width=d, divided=False) if positions else None,
+        positions=Embedding(rows=positions, width=d, sharded=False) if positions else None,
         layers=layers,
         norm=native_norm(t, d) if t.norm_position == "pre" else None,
         lm_head=Linear(
