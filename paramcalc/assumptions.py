@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from paramcalc.base.errors import ParamcalcError, choices
 from paramcalc.base.value import Frozen
+
+if TYPE_CHECKING:
+    from paramcalc.reports.shapes.memory import AssumptionInfoDict
 
 # What must be kept, or what engines reserve that give every attention layer the pages of a full one.
 KvPolicy = Literal["windowed", "uniform"]
@@ -82,6 +85,32 @@ def assume(**given: Any) -> Assumptions:
         if name in given:
             given[name] = one_of(given[name], words, name)
     return Assumptions(**given)
+
+
+def assumption_info(assumed: Assumptions) -> AssumptionInfoDict:
+    """`assumptions` of a report."""
+    return {
+        "context": assumed.context,
+        "batch": assumed.batch,
+        "source": assumed.source,
+        "dtype": assumed.dtype,
+        "dtype_of": assumed.dtype_of,
+        "include_mtp": assumed.include_mtp,
+        "kv_cache_dtype": assumed.kv_cache_dtype,
+        "v_cache_dtype": assumed.v_cache_dtype,
+        "state_dtype": assumed.state_dtype,
+        "kv_policy": assumed.kv_policy,
+        "mla": assumed.mla,
+        "conv_columns": assumed.conv_columns,
+        "tensor_parallel": assumed.tensor_parallel,
+        "pipeline_parallel": assumed.pipeline_parallel,
+        "expert_parallel": assumed.expert_parallel,
+        "data_parallel": assumed.data_parallel,
+        "prefill_chunk": assumed.prefill_chunk,
+        "attention": assumed.attention,
+        "logits_dtype": assumed.logits_dtype,
+        "overhead": assumed.overhead,
+    }
 
 
 def accepts_assumptions(function: F) -> F:

@@ -15,7 +15,7 @@ from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.config.field_roles import WIDTH_FIELD as WIDTH_FIELD
 from paramcalc.config.fields import DEPTH_FIELDS
-from paramcalc.counting.count import Figures, model_info
+from paramcalc.counting.count import model_info
 from paramcalc.model import Model
 from paramcalc.scaling.evaluate import Evaluator, SweepSettings
 from paramcalc.scaling.latency import untimed_note
@@ -34,6 +34,7 @@ from paramcalc.sources.document import Source
 if TYPE_CHECKING:
     from paramcalc.footprint.devices import Device
     from paramcalc.reports.scaling import ScaleReport
+    from paramcalc.reports.shapes.scaling import PointDict, ScaleReportDict
 
 Grid = Mapping[str, Sequence[Any]]
 MOST_POINTS = 10**6
@@ -94,11 +95,11 @@ def sweep_figures(
     asked: SweepSettings,
     overlay: Sequence[str] = (),
     each: Callable[[int, int], None] | None = None,
-) -> Figures:
+) -> ScaleReportDict:
     """The report as plain data; `each` is told how many points are done, and of how many."""
     many, beside = check_grid(grid), list(reference_points(overlay, asked))
     bench = Evaluator(base, asked)
-    rows: list[Figures] = []
+    rows: list[PointDict] = []
     with without_gc():
         for row in sweep_points(bench, grid, follow):
             rows.append(row)
@@ -148,7 +149,7 @@ def _listed(values: Any) -> bool:
     return isinstance(values, Sequence) and not isinstance(values, str) and len(values) > 0
 
 
-def sweep_points(bench: Evaluator, grid: Grid, follow: ScalingRules) -> Iterator[Figures]:
+def sweep_points(bench: Evaluator, grid: Grid, follow: ScalingRules) -> Iterator[PointDict]:
     """Every point, the last axis running fastest. What a field says holds, whatever follows a width or a depth."""
     base, keys = bench.values, keys_of(bench, grid)
 
