@@ -20,6 +20,9 @@ from paramcalc.model import Model
 from paramcalc.storage import weights
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from paramcalc.assumptions import AssumptionOptions
     from paramcalc.reports.fit import FitReport
     from paramcalc.reports.shapes.fit import (
         BestFormatDict,
@@ -49,7 +52,7 @@ def fit(
     gpu: str | Device,
     context: int,
     gpu_memory_utilization: str | float = DEFAULT_UTILIZATION,
-    **others: Any,
+    **others: Unpack[AssumptionOptions],
 ) -> FitReport:
     """Whether a model fits on devices of one kind while it answers `batch` sequences of `context` tokens.
 

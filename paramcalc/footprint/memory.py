@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paramcalc.assumptions import Assumptions, accepts_assumptions, assume, assumption_info
 from paramcalc.base.errors import ParamcalcError
@@ -13,12 +13,15 @@ from paramcalc.model import Model
 from paramcalc.storage import weights
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from paramcalc.assumptions import AssumptionOptions
     from paramcalc.reports.memory import MemoryReport
     from paramcalc.reports.shapes.memory import MemoryReportDict, WorkingPartDict
 
 
 @accepts_assumptions
-def memory(model: Model, *, context: int, **assumptions: Any) -> MemoryReport:
+def memory(model: Model, *, context: int, **assumptions: Unpack[AssumptionOptions]) -> MemoryReport:
     """What a model takes in bytes while it answers `batch` sequences of `context` tokens.
 
     The parts and their total are of the model held once; `per_device` says what the fullest device holds.

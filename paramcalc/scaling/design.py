@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from paramcalc.assumptions import accepts_assumptions
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.config.field_roles import WIDTH_FIELD
 from paramcalc.counting.count import model_info
@@ -29,6 +30,9 @@ from paramcalc.scaling.sweep import DEPTH, as_model, sweep_settings
 from paramcalc.sources.document import Source
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from paramcalc.assumptions import AssumptionOptions
     from paramcalc.config.schema import StatedConfig
     from paramcalc.reports.scaling import DesignReport
     from paramcalc.reports.shapes.scaling import DesignPointDict, DesignReportDict, GoalInfoDict, PointDict
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 DEFAULT_DEPTHS = (12, 16, 24, 32, 40, 48, 64, 80, 96)  # depths to choose from where neither they nor a base are given
 
 
+@accepts_assumptions
 def design(
     base: Model | Source | None = None,
     budget: int | None = None,
@@ -50,7 +55,7 @@ def design(
     context: int = 8192,
     gpu_memory_utilization: str | float = 1,
     overlay: Sequence[str] = (),
-    **assumptions: Any,
+    **assumptions: Unpack[AssumptionOptions],
 ) -> DesignReport:
     """Models around `base` that come closest to a budget: of parameters, of operations, of bytes, or of a device.
 

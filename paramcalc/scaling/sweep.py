@@ -10,7 +10,7 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.assumptions import assume
+from paramcalc.assumptions import accepts_assumptions, assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.config.field_roles import WIDTH_FIELD as WIDTH_FIELD
@@ -32,6 +32,9 @@ from paramcalc.scaling.scaling_rules import (
 from paramcalc.sources.document import Source
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from paramcalc.assumptions import AssumptionOptions
     from paramcalc.footprint.devices import Device
     from paramcalc.reports.scaling import ScaleReport
     from paramcalc.reports.shapes.scaling import PointDict, ScaleReportDict
@@ -41,6 +44,7 @@ MOST_POINTS = 10**6
 DEPTH, WIDTH = "depth", "width"
 
 
+@accepts_assumptions
 def scale(
     base: Model | Source,
     grid: Grid,
@@ -50,7 +54,7 @@ def scale(
     gpu: str | None = None,
     overlay: Sequence[str] = (),
     context: int = 8192,
-    **assumptions: Any,
+    **assumptions: Unpack[AssumptionOptions],
 ) -> ScaleReport:
     """Figures of every model on a grid around a base: `{"depth": [12, 24], "width": [768, 1536], "vocab_size": [...]}`.
 
@@ -73,9 +77,12 @@ def as_model(base: Model | Source) -> Model:
     return base if isinstance(base, Model) else load(base)
 
 
-def sweep_settings(*, training_tokens: int | None, gpu: str | None, **assumptions: Any) -> SweepSettings:
+def sweep_settings(
+    *, training_tokens: int | None, gpu: str | None, context: int, **assumptions: Unpack[AssumptionOptions]
+) -> SweepSettings:
     """What is asked of every point, checked."""
-    return SweepSettings(assumed=assume(**assumptions), training_tokens=training_tokens, device=device_named(gpu))
+    assumed = assume(context=context, **assumptions)
+    return SweepSettings(assumed=assumed, training_tokens=training_tokens, device=device_named(gpu))
 
 
 def device_named(name: str | None) -> Device | None:
