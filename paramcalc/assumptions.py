@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, get_args
 
 from paramcalc.base.errors import ParamcalcError, choices
 from paramcalc.base.value import Frozen
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from paramcalc.reports.shapes.memory import AssumptionInfoDict
 
 # What must be kept, or what engines reserve that give every attention layer the pages of a full one.
 KvPolicy = Literal["windowed", "uniform"]
@@ -51,6 +56,30 @@ class Assumptions(Frozen):
     overhead: int = OVERHEAD  # bytes on each device
 
 
+class AssumptionOptions(TypedDict, total=False):
+    """The fields of `Assumptions` that have a default, as keyword arguments: for type checkers."""
+
+    batch: int
+    source: int | None
+    dtype: str | None
+    dtype_of: tuple[tuple[str, str], ...]
+    include_mtp: bool
+    kv_cache_dtype: str | None
+    v_cache_dtype: str | None
+    state_dtype: str | None
+    kv_policy: KvPolicy
+    mla: Mla
+    conv_columns: ConvColumns
+    tensor_parallel: int
+    pipeline_parallel: int
+    expert_parallel: int
+    data_parallel: int
+    prefill_chunk: int
+    attention: AttentionKernel
+    logits_dtype: str
+    overhead: int
+
+
 ALLOWED_WORDS: dict[str, Sequence[str]] = {
     "kv_policy": get_args(KvPolicy),
     "mla": get_args(Mla),
@@ -69,11 +98,12 @@ POSITIVE_FIELDS = (
 )
 
 
-def assume(**given: Any) -> Assumptions:
+def assume(*, context: int, **options: Unpack[AssumptionOptions]) -> Assumptions:
     """Check what is asked for.
 
     Raises ParamcalcError for sizes that are not whole numbers from 1 on and for unknown words, with the choices.
     """
+    given: dict[str, Any] = {"context": context, **options}
     for name, least in (*((name, 1) for name in POSITIVE_FIELDS), ("overhead", 0)):
         value = given.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
@@ -82,6 +112,32 @@ def assume(**given: Any) -> Assumptions:
         if name in given:
             given[name] = one_of(given[name], words, name)
     return Assumptions(**given)
+
+
+def assumption_info(assumed: Assumptions) -> AssumptionInfoDict:
+    """`assumptions` of a report."""
+    return {
+        "context": assumed.context,
+        "batch": assumed.batch,
+        "source": assumed.source,
+        "dtype": assumed.dtype,
+        "dtype_of": assumed.dtype_of,
+        "include_mtp": assumed.include_mtp,
+        "kv_cache_dtype": assumed.kv_cache_dtype,
+        "v_cache_dtype": assumed.v_cache_dtype,
+        "state_dtype": assumed.state_dtype,
+        "kv_policy": assumed.kv_policy,
+        "mla": assumed.mla,
+        "conv_columns": assumed.conv_columns,
+        "tensor_parallel": assumed.tensor_parallel,
+        "pipeline_parallel": assumed.pipeline_parallel,
+        "expert_parallel": assumed.expert_parallel,
+        "data_parallel": assumed.data_parallel,
+        "prefill_chunk": assumed.prefill_chunk,
+        "attention": assumed.attention,
+        "logits_dtype": assumed.logits_dtype,
+        "overhead": assumed.overhead,
+    }
 
 
 def accepts_assumptions(function: F) -> F:

@@ -12,6 +12,7 @@ from paramcalc.loading.load import build
 from paramcalc.reports.base import Report
 from paramcalc.reports.compare import CompareReport
 from paramcalc.reports.count import CountReport, DtypeInfo, Explanation, FamilyField, FamilyInfo, PresetInfo
+from paramcalc.reports.error import ErrorReport
 from paramcalc.reports.fit import DeviceInfo, FitReport
 from paramcalc.reports.flops import FlopsReport
 from paramcalc.reports.memory import MemoryReport
@@ -20,6 +21,24 @@ from paramcalc.reports.trace import TraceReport
 from paramcalc.sources import files, presets
 
 OWN = "transformer"
+# The report that each command answers with; `explain` is that of `count --explain` and `memory --explain`, `error` that
+# of any command that fails.
+REPORTS: dict[str, type[Report]] = {
+    "count": CountReport,
+    "memory": MemoryReport,
+    "fit": FitReport,
+    "gpus": DeviceInfo,
+    "flops": FlopsReport,
+    "scale": ScaleReport,
+    "design": DesignReport,
+    "trace": TraceReport,
+    "compare": CompareReport,
+    "explain": Explanation,
+    "presets": PresetInfo,
+    "families": FamilyInfo,
+    "dtypes": DtypeInfo,
+    "error": ErrorReport,
+}
 
 
 def preset_infos() -> list[PresetInfo]:
@@ -88,22 +107,7 @@ def own_family() -> FamilyInfo:
 
 def schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schema of every report, and of the YAML model format."""
-    reports: dict[str, type[Report]] = {
-        "count": CountReport,
-        "memory": MemoryReport,
-        "fit": FitReport,
-        "gpus": DeviceInfo,
-        "flops": FlopsReport,
-        "scale": ScaleReport,
-        "design": DesignReport,
-        "trace": TraceReport,
-        "compare": CompareReport,
-        "explain": Explanation,
-        "presets": PresetInfo,
-        "families": FamilyInfo,
-        "dtypes": DtypeInfo,
-    }
-    found = {name: report.model_json_schema(mode="serialization") for name, report in reports.items()}
+    found = {name: report.model_json_schema(mode="serialization") for name, report in REPORTS.items()}
     return found | {"model": _model_schema()}
 
 

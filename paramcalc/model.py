@@ -11,6 +11,7 @@ from paramcalc.tree.component import Component
 
 if TYPE_CHECKING:
     from paramcalc.config.schema import StatedConfig
+    from paramcalc.reports.shapes.base import Status
 
 
 TreeBuilder = Callable[[Mapping[str, Any]], Component]
@@ -49,7 +50,7 @@ class Model(Frozen):
     family: str
     architecture: str  # class of the reference implementation that is counted
     source: str
-    status: str
+    status: Status
     dtype: str
     warnings: tuple[str, ...]
     tree: Component

@@ -5,9 +5,13 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from paramcalc.base.errors import one_line
 from paramcalc.cli.streams import let_go, say, writable
+
+if TYPE_CHECKING:
+    from paramcalc.reports.shapes.error import ErrorReportDict
 
 
 def run() -> None:
@@ -82,7 +86,7 @@ def _fail(message: str, hint: str | None, code: int, arguments: list[str]) -> in
     if asks_for_json(arguments):
         import json
 
-        error = {"message": message, "hint": hint, "exit_code": code}
-        say(sys.stdout, json.dumps({"error": error}) + "\n")
+        answer: ErrorReportDict = {"error": {"message": message, "hint": hint, "exit_code": code}}
+        say(sys.stdout, json.dumps(answer) + "\n")
     say(sys.stderr, f"error: {one_line(message)}\nhint: {one_line(hint)}\n")
     return code

@@ -20,9 +20,9 @@ from paramcalc.cli.sweep_options import DepthsOpt, OverlayOpt, RuleOpt, ladder_n
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
-    from paramcalc.counting.count import Figures
     from paramcalc.render.answer import View
     from paramcalc.reports.scaling import DesignReport
+    from paramcalc.reports.shapes.scaling import DesignReportDict
 
 
 def register(app: typer.Typer) -> None:
@@ -99,7 +99,7 @@ def design(
     )
     warn(answer["warnings"])
     if answer["best"] is None:
-        problems = [row["problem"] for row in answer["rows"]]
+        problems = [row["problem"] or "" for row in answer["rows"]]
         if not all(problem.startswith(BUDGET_TOO_SMALL) for problem in problems):
             raise ParamcalcError(f"no model can be: {problems[0]}", "try other depths, or another base")
         out.show([answer], lambda: _view(answer, model, Drawing(chart=False, path=None, kinds=())))
@@ -107,7 +107,7 @@ def design(
     if drawing.path:
         drawing.to_file(_report(answer), model)
     if save is not None:
-        write_file(save, designing.as_yaml(model, answer))
+        write_file(save, designing.as_yaml(model, answer["goal"], answer["rows"][answer["best"]]))
     out.show([answer], lambda: _view(answer, model, drawing))
 
 
@@ -123,13 +123,13 @@ def _base(base: Model | None, vocab: str | None, head_dim: str | None) -> Model:
     return base
 
 
-def _report(answer: Figures) -> DesignReport:
+def _report(answer: DesignReportDict) -> DesignReport:
     from paramcalc.reports.scaling import DesignReport
 
     return DesignReport.model_validate(answer)
 
 
-def _view(answer: Figures, base: Model, drawing: Drawing) -> View:
+def _view(answer: DesignReportDict, base: Model, drawing: Drawing) -> View:
     from paramcalc.render.scaling import design_view
 
     return design_view(answer, lambda table, report, width: drawing.under(table, report, base, width))

@@ -45,7 +45,7 @@ def memory(
         explained_memory(models, assumed, out)
         return
     answers = [memory_figures(model, assumed) for model in models]
-    warn(warning_lines(answers))
+    warn(warning_lines([(answer["model"]["name"], answer["warnings"]) for answer in answers]))
     out.show(answers, view)
 
 
@@ -58,6 +58,7 @@ def explained_memory(models: list[Model], assumed: Assumptions, out: Output) -> 
 
         return explain_view(answers)
 
-    answers = report_data(explain_memory(model, assumed) for model in models)
-    warn(warning_lines(answers))
+    explanations = [explain_memory(model, assumed) for model in models]
+    answers = report_data(explanations)
+    warn(warning_lines([(one.model.name, one.warnings) for one in explanations]))
     out.show(answers, view)

@@ -29,7 +29,7 @@ class Output:
         self.path = path
 
     def show(
-        self, answers: Sequence[Mapping[str, Any]], view: Callable[[], View], *, always_list: bool = False
+        self, answers: Sequence[Mapping[str, object]], view: Callable[[], View], *, always_list: bool = False
     ) -> None:
         """Write the answers as JSON, or what their view makes of them: JSON does without it, and starts sooner."""
         self.emit(
@@ -42,7 +42,7 @@ class Output:
     def emit(
         self,
         *,
-        answers: Callable[[], Sequence[Mapping[str, Any]]],
+        answers: Callable[[], Sequence[Mapping[str, object]]],
         rows: Callable[[], Sequence[text.RowData]],
         table: Callable[[int | None], RenderableType | str],
         always_list: bool = False,
@@ -115,11 +115,10 @@ def warnings_of(models: Sequence[Model]) -> Iterator[str]:
             yield warning if len(models) == 1 else f"{about}: {warning}"
 
 
-def warning_lines(answers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What is to be said of each answer, which may be more than of its model; of several, with the name."""
-    for answer in answers:
-        about = "" if len(answers) == 1 else f"{answer['model']['name']}: "
-        yield from (about + warning for warning in answer["warnings"])
+def warning_lines(answers: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:
+    """Warnings of answers, given as (model name, warnings); several answers have the name in each line."""
+    for name, warnings in answers:
+        yield from (warning if len(answers) == 1 else f"{name}: {warning}" for warning in warnings)
 
 
 def report_data(reports: Iterable[Report]) -> list[dict[str, Any]]:

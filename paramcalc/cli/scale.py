@@ -28,9 +28,9 @@ from paramcalc.cli.sweep_options import (
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
-    from paramcalc.counting.count import Figures
     from paramcalc.render.answer import View
     from paramcalc.reports.scaling import ScaleReport
+    from paramcalc.reports.shapes.scaling import ScaleReportDict
 
 
 def register(app: typer.Typer) -> None:
@@ -96,13 +96,13 @@ def parse_training_tokens(text: str | None) -> int | None:
     return number
 
 
-def _report(answer: Figures) -> ScaleReport:
+def _report(answer: ScaleReportDict) -> ScaleReport:
     from paramcalc.reports.scaling import ScaleReport
 
     return ScaleReport.model_validate(answer)
 
 
-def _view(answer: Figures, base: Model, drawing: Drawing) -> View:
+def _view(answer: ScaleReportDict, base: Model, drawing: Drawing) -> View:
     from paramcalc.render.scaling import scale_view
 
     return scale_view(answer, lambda table, report, width: drawing.under(table, report, base, width))

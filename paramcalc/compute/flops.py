@@ -6,14 +6,14 @@ activations, softmax, rotations, lookups) is not counted, there and here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.compute.rules_of_thumb import training_rules
 from paramcalc.compute.workload import Workload, workload
-from paramcalc.counting.count import Figures, model_info
+from paramcalc.counting.count import model_info
 from paramcalc.footprint.positions import beyond_max_positions
 from paramcalc.model import Model
 from paramcalc.tree.component import Component
@@ -24,6 +24,8 @@ from paramcalc.tree.weights import CATEGORIES
 
 if TYPE_CHECKING:
     from paramcalc.reports.flops import FlopsReport
+    from paramcalc.reports.shapes.base import Status
+    from paramcalc.reports.shapes.flops import FlopsReportDict, SettingInfoDict, TermDict, WorkDict
 
 TOWERS = ("vision", "projector")  # what runs for images, not for tokens
 BACKWARD = 2  # gradients for a product's two operands are a product each
@@ -54,7 +56,7 @@ def flops(
     return FlopsReport.model_validate(flops_figures(model, asked))
 
 
-def flops_figures(model: Model, asked: Workload) -> Figures:
+def flops_figures(model: Model, asked: Workload) -> FlopsReportDict:
     """The same as plain data: the keys and the order of `FlopsReport`."""
     asked = workload_for(model.tree, asked)
     found = list(term_figures(language_model(model.tree), asked))
@@ -68,10 +70,10 @@ def flops_figures(model: Model, asked: Workload) -> Figures:
         "status": flops_status(model),
         "warnings": list(model.warnings),
         "notes": [*beyond_max_positions(model, asked.context), *flops_notes(model.tree, asked)],
-        "assumptions": {name: value for name, value in asked.values().items() if name != "alone"},
+        "assumptions": workload_info(asked),
         "forward": forward,
-        "per_token": {name: value // tokens for name, value in forward.items()},
-        "backward": {name: BACKWARD * value for name, value in forward.items()},
+        "per_token": each_kind(forward, lambda value: value // tokens),
+        "backward": each_kind(forward, lambda value: BACKWARD * value),
         "training": {"total": (1 + BACKWARD) * total, "with_recomputation": (2 + BACKWARD) * total},
         "components": {category: share for category, share in by_category.items() if share["total"]},
         "terms": found,
@@ -79,7 +81,7 @@ def flops_figures(model: Model, asked: Workload) -> Figures:
     }
 
 
-def term_figures(tree: Component, asked: Workload) -> Iterator[Figures]:
+def term_figures(tree: Component, asked: Workload) -> Iterator[TermDict]:
     """Every matrix term that is done at all, with what it takes for the whole batch in all its layers."""
     works = list(tree.ops())
     for work, total in zip(works, term_flops(works, asked), strict=True):
@@ -104,12 +106,41 @@ def unmasked_attention_flops(tree: Component, asked: Workload) -> int:
     return sum(term_flops(works, asked.replace(causal=False, counting="reference")))
 
 
-def flops_by_kind(found: Iterable[Figures]) -> dict[str, int]:
-    """The total, and what of it each kind of term takes."""
+def flops_by_kind(found: Iterable[TermDict]) -> WorkDict:
+    """FLOPs in all, and by kind of term."""
     by_term: dict[str, int] = dict.fromkeys(TERM_KINDS, 0)
     for one in found:
         by_term[one["term"]] += one["flops"]
-    return {"total": sum(by_term.values()), **by_term}
+    return {
+        "total": sum(by_term.values()),
+        "matmul": by_term["matmul"],
+        "attention": by_term["attention"],
+        "convolution": by_term["convolution"],
+        "recurrence": by_term["recurrence"],
+    }
+
+
+def each_kind(work: WorkDict, change: Callable[[int], int]) -> WorkDict:
+    """The same function applied to the total and to each kind."""
+    return {
+        "total": change(work["total"]),
+        "matmul": change(work["matmul"]),
+        "attention": change(work["attention"]),
+        "convolution": change(work["convolution"]),
+        "recurrence": change(work["recurrence"]),
+    }
+
+
+def workload_info(asked: Workload) -> SettingInfoDict:
+    """`assumptions` of the report."""
+    return {
+        "tokens": asked.tokens,
+        "context": asked.context,
+        "source": asked.source,
+        "batch": asked.batch,
+        "causal": asked.causal,
+        "counting": asked.counting,
+    }
 
 
 def workload_for(tree: Component, asked: Workload) -> Workload:
@@ -126,7 +157,7 @@ def workload_for(tree: Component, asked: Workload) -> Workload:
     return asked.replace(alone=True)
 
 
-def flops_status(model: Model) -> str:
+def flops_status(model: Model) -> Status:
     """Whether the figures are those of the reference: of an exact model whose layers' work is told exactly."""
     told = not inexact_reasons(language_model(model.tree))
     return "exact" if told and model.status == "exact" else "approximate"

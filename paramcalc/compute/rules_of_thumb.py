@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from paramcalc.compute.workload import Workload
-from paramcalc.counting.count import Figures
 from paramcalc.model import Model
+
+if TYPE_CHECKING:
+    from paramcalc.reports.shapes.count import ShareDict
+    from paramcalc.reports.shapes.flops import RulesDict
 
 FLOPS_PER_PARAMETER = 6  # forward and backward: three products, each of a multiplication and an addition
 
 
-def training_rules(model: Model, asked: Workload, square: int) -> Figures:
+def training_rules(model: Model, asked: Workload, square: int) -> RulesDict:
     """Training FLOPs by published rules, for the same tokens; `square` is what attention takes without any mask.
 
     6ND (Kaplan et al. 2020, 2001.08361, section 2.1; Hoffmann et al. 2022, 2203.15556, appendix F): N are the
@@ -25,9 +30,10 @@ def training_rules(model: Model, asked: Workload, square: int) -> Figures:
     """
     from paramcalc.counting.count import count_figures
 
-    p, components = count_figures(model)["parameters"], count_figures(model)["components"]
-    head = components.get("head", {"active": 0})["active"]
-    outside = components.get("embedding", {"active": 0})["active"] + head
+    counted = count_figures(model)
+    none: ShareDict = {"total": 0, "active": 0}
+    p, components = counted["parameters"], counted["components"]
+    outside = components.get("embedding", none)["active"] + components.get("head", none)["active"]
     tokens = asked.tokens * asked.batch
     return {
         "six_nd": FLOPS_PER_PARAMETER * p["active"] * tokens,

@@ -5,15 +5,15 @@ From the component tree alone: each component states its steps, as it states its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from paramcalc.assumptions import assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
-from paramcalc.compute.flops import workload_for
+from paramcalc.compute.flops import workload_for, workload_info
 from paramcalc.compute.workload import Workload, workload
-from paramcalc.counting.count import Figures, model_info
+from paramcalc.counting.count import model_info
 from paramcalc.counting.tree_rows import layer_name
 from paramcalc.footprint.cache_dtypes import EntryBytes
 from paramcalc.model import Model
@@ -25,6 +25,7 @@ from paramcalc.tree.state import CacheEntry
 from paramcalc.tree.steps import BATCH, CONTEXT, NO_OUTPUT, SAME_SHAPE, SOURCE, TOKENS, Step, StepShape
 
 if TYPE_CHECKING:
+    from paramcalc.reports.shapes.trace import TraceBlockDict, TraceReportDict, TraceStepDict
     from paramcalc.reports.trace import TraceReport
 
 # The step that a kind of cache is made by, where the component has one of this name.
@@ -69,6 +70,29 @@ class TracePosition(NamedTuple):
         return found
 
 
+class StepRow(NamedTuple):
+    """A step and its figures; a shape that repeats the last one is filled in later."""
+
+    step: Step
+    shape: list[int] | None = None  # in numbers; None where the step repeats the last shape, or has no output
+    parameters: int = 0
+    flops: int = 0
+    kept_bytes: int = 0
+    add: bool = False  # a residual connection
+
+
+class TraceBlock(NamedTuple):
+    """A part of the model outside its layers, or one layer of a kind."""
+
+    name: str
+    rows: list[StepRow]
+    kind: str = ""
+    role: str = ""
+    layers: int = 0
+    passes: int = 1
+    caches: int = 0
+
+
 def trace(
     model: Model,
     *,
@@ -91,25 +115,25 @@ def trace(
     return TraceReport.model_validate(trace_figures(model, asked))
 
 
-def trace_figures(model: Model, asked: Workload) -> Figures:
+def trace_figures(model: Model, asked: Workload) -> TraceReportDict:
     """The steps of a model as plain data: the keys and the order of `TraceReport`."""
     asked = workload_for(model.tree, asked)
     place = TracePosition(model, asked)
-    blocks = list(trace_blocks(language_model(model.tree), place))
+    blocks = trace_blocks(language_model(model.tree), place)
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
         "model": model_info(model),
         "warnings": list(model.warnings),
-        "assumptions": {name: value for name, value in asked.values().items() if name != "alone"},
-        "blocks": fill_shapes(blocks, place),
+        "assumptions": workload_info(asked),
+        "blocks": block_figures(blocks, place),
     }
 
 
 # -- the walk ----------------------------------------------------------------------------------------------------
 
 
-def trace_blocks(tree: Component, place: TracePosition, prefix: str = "") -> Iterator[Figures]:
+def trace_blocks(tree: Component, place: TracePosition, prefix: str = "") -> Iterator[TraceBlock]:
     """The parts of a tree in data-flow order: each that holds no layers, and of each stack one layer of each kind."""
     for part in tree.children():
         component, name = part.component, f"{prefix}{part.name}"
@@ -123,24 +147,24 @@ def trace_blocks(tree: Component, place: TracePosition, prefix: str = "") -> Ite
             alone = Block(items={part.name: component})
             role = "encoder" if prefix == "encoder." else "decoder"
             rows = list(step_rows(alone, place._replace(role=role)))
-            yield {"name": name, "kind": "", "layers": 0, "passes": 1, "caches": 0, "role": "", "steps": rows}
+            yield TraceBlock(name, rows)
 
 
-def trace_layers(name: str, stack: Stack, place: TracePosition) -> Iterator[Figures]:
+def trace_layers(name: str, stack: Stack, place: TracePosition) -> Iterator[TraceBlock]:
     """One layer of each kind of a stack."""
     if stack.role in TOWER_ROLES:
         return
     for kind in stack.layer_kinds():
         marked = list(with_residuals(kind.layer))
-        yield {
-            "name": f"{name.rpartition('.')[0]} {layer_name(kind)}".strip(),
-            "kind": kind.layer.label(),
-            "layers": int(kind.copies),
-            "passes": kind.passes,
-            "caches": kind.cached if stack.causal else 0,
-            "role": stack.role,
-            "steps": list(step_rows(kind.layer, place, marked)),
-        }
+        yield TraceBlock(
+            name=f"{name.rpartition('.')[0]} {layer_name(kind)}".strip(),
+            rows=list(step_rows(kind.layer, place, marked)),
+            kind=kind.layer.label(),
+            role=stack.role,
+            layers=int(kind.copies),
+            passes=kind.passes,
+            caches=kind.cached if stack.causal else 0,
+        )
 
 
 def with_residuals(layer: Component) -> Iterator[tuple[Part, str]]:
@@ -177,7 +201,7 @@ def residual_positions(norms: list[bool], mixers: list[int], how: str) -> set[in
 
 def step_rows(
     layer: Component, place: TracePosition, marked: Iterable[tuple[Part, str]] | None = None
-) -> Iterator[Figures]:
+) -> Iterator[StepRow]:
     """The steps of a layer, with what each takes; the parameters of all rows are those of the layer."""
     work, weights = place.ops(layer), parameters(layer)
     kept = kept_bytes(layer, place, work)
@@ -189,30 +213,18 @@ def step_rows(
             if step.name in own and not flops and step.name not in weights and step.name not in owners:
                 continue  # a product that this setting does not ask for
             owner = owners.get(step.name)
-            yield step_row(place, step, weights.get(step.name, 0), flops, kept.get(step.name, 0), owner)
+            if owner:
+                step = step._replace(note=f"tied to {owner}")
+            shape = None if step.shape in (SAME_SHAPE, NO_OUTPUT) else place.shape(step.shape)
+            yield StepRow(step, shape, weights.get(step.name, 0), flops, kept.get(step.name, 0))
         if mark:
-            yield {**step_row(place, Step("add", SAME_SHAPE, mark), 0, 0, 0, None), "add": True}
+            yield StepRow(Step("add", SAME_SHAPE, mark), add=True)
 
 
 def named_steps(part: Part) -> Iterator[Step]:
     """The steps of a part, under its name."""
     for step in part.component.steps():
         yield step._replace(name=f"{part.name}.{step.name}".removesuffix("."))
-
-
-def step_row(place: TracePosition, step: Step, weights: int, flops: int, kept: int, owner: str | None) -> Figures:
-    """One step as data; shapes that repeat the last one are filled in later."""
-    shape: Any = "same" if step.shape == SAME_SHAPE else None if step.shape == NO_OUTPUT else place.shape(step.shape)
-    note = f"tied to {owner}" if owner else step.note
-    return {
-        "name": step.name,
-        "shape": shape,
-        "parameters": weights,
-        "flops": flops,
-        "kept_bytes": kept,
-        "add": False,
-        "note": note,
-    }
 
 
 def parameters(layer: Component) -> dict[str, int]:
@@ -258,28 +270,55 @@ def descendants(component: Component, prefix: str = "") -> Iterator[tuple[str, C
         yield from descendants(part.component, f"{prefix}{part.name}.")
 
 
-def fill_shapes(blocks: list[Figures], place: TracePosition) -> list[Figures]:
-    """The blocks with what comes in and every repeated shape filled in: an add gives back the shape that came in."""
+def block_figures(blocks: Iterable[TraceBlock], place: TracePosition) -> list[TraceBlockDict]:
+    """The blocks as data, with every shape in numbers: an add gives back the shape that came in."""
     sizes = place.sizes()
     shape = [sizes[BATCH], sizes[TOKENS]]
+    found: list[TraceBlockDict] = []
     for block in blocks:
-        shape = block["shape_in"] = list(residual_shape(block["steps"]) or shape)
-        for step in block["steps"]:
-            if step["add"]:
-                shape = block["shape_in"]
-            elif step["shape"] not in ("same", None):
-                shape = step["shape"]
-            if step["shape"] == "same":
-                step["shape"] = list(shape)
-        block["shape_out"] = list(shape)
-    return [{key: block[key] for key in BLOCK_KEYS} for block in blocks]
+        shape_in = residual_shape(block.rows) or shape
+        steps, shape = step_figures(block.rows, shape_in)
+        found.append(
+            {
+                "name": block.name,
+                "kind": block.kind,
+                "role": block.role,
+                "layers": block.layers,
+                "passes": block.passes,
+                "caches": block.caches,
+                "shape_in": shape_in,
+                "shape_out": shape,
+                "steps": steps,
+            }
+        )
+    return found
 
 
-def residual_shape(steps: list[Figures]) -> list[int] | None:
-    """The shape of the first output that is added to what came in, which then must have that shape too."""
-    sums = [i for i, step in enumerate(steps) if step["add"]]
-    shapes = [step["shape"] for step in steps[: sums[0]] if isinstance(step["shape"], list)] if sums else []
+def step_figures(rows: Iterable[StepRow], shape_in: list[int]) -> tuple[list[TraceStepDict], list[int]]:
+    """The steps of a block as data, and the shape of the last one."""
+    shape = shape_in
+    found: list[TraceStepDict] = []
+    for row in rows:
+        if row.add:
+            shape = shape_in
+        elif row.shape is not None:
+            shape = row.shape
+        found.append(
+            {
+                "name": row.step.name,
+                "shape": None if row.step.shape == NO_OUTPUT else shape,
+                "parameters": row.parameters,
+                "flops": row.flops,
+                "kept_bytes": row.kept_bytes,
+                "add": row.add,
+                "note": row.step.note,
+            }
+        )
+    return found, shape
+
+
+def residual_shape(rows: Sequence[StepRow]) -> list[int] | None:
+    """The shape of the first output that is added to the block's input, which then must have that shape too."""
+    sums = [i for i, row in enumerate(rows) if row.add]
+    shapes = [row.shape for row in rows[: sums[0]] if row.shape is not None] if sums else []
     return shapes[-1] if shapes else None
-
-
-BLOCK_KEYS = ("name", "kind", "role", "layers", "passes", "caches", "shape_in", "shape_out", "steps")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paramcalc.base.dtypes import dtype
 from paramcalc.base.errors import ParamcalcError
@@ -20,8 +20,8 @@ from paramcalc.tree.weights import CATEGORIES, Category, Weight
 
 if TYPE_CHECKING:
     from paramcalc.reports.count import CountReport
-
-Figures = dict[str, Any]
+    from paramcalc.reports.shapes.base import ModelInfoDict
+    from paramcalc.reports.shapes.count import CountReportDict, LayerRunDict, ShareDict
 
 
 def count(model: Model, *, include_mtp: bool = False) -> CountReport:
@@ -38,12 +38,12 @@ def count(model: Model, *, include_mtp: bool = False) -> CountReport:
     return CountReport.model_validate(count_figures(model, include_mtp=include_mtp))
 
 
-def count_figures(model: Model, *, include_mtp: bool = False) -> Figures:
+def count_figures(model: Model, *, include_mtp: bool = False) -> CountReportDict:
     """The same as plain data: the keys and the order of `CountReport`."""
     counted = {"parameter", "mtp"} if include_mtp else {"parameter"}
     weights, ties = list(model.tree.weights()), list(model.tree.ties())
     shares = parameters_by_category(w for w in weights if w.role in counted)
-    total, active = (sum(share[which] for share in shares.values()) for which in ("total", "active"))
+    total, active = sum(one["total"] for one in shares.values()), sum(one["active"] for one in shares.values())
     embedding, head = (shares[c]["total"] if c in shares else 0 for c in ("embedding", "head"))
     multiplied = matrices_of_heads(weights, {tie.owner for tie in ties if tie.category == "head"})
     return {
@@ -66,7 +66,7 @@ def count_figures(model: Model, *, include_mtp: bool = False) -> Figures:
     }
 
 
-def model_info(model: Model) -> Figures:
+def model_info(model: Model) -> ModelInfoDict:
     """Which model was counted, as what, and how far the figures are to be trusted."""
     return {
         "name": model.name,
@@ -96,12 +96,14 @@ def active_elements(weights: Iterable[Weight]) -> int:
     return sum(w.elements * int(w.active) for w in weights)
 
 
-def parameters_by_category(weights: Iterable[Weight]) -> dict[Category, dict[str, int]]:
+def parameters_by_category(weights: Iterable[Weight]) -> dict[str, ShareDict]:
     """Total and active parameters per category, in the order of CATEGORIES, only those present."""
     found: dict[Category, list[Weight]] = defaultdict(list)
     for w in weights:
         found[w.category].append(w)
-    shares = {c: {"total": elements(found[c]), "active": active_elements(found[c])} for c in CATEGORIES if c in found}
+    shares: dict[str, ShareDict] = {
+        c: {"total": elements(found[c]), "active": active_elements(found[c])} for c in CATEGORIES if c in found
+    }
     return {category: share for category, share in shares.items() if share["total"]}
 
 
@@ -110,19 +112,18 @@ def matrices_of_heads(weights: Iterable[Weight], owners: set[str]) -> int:
     return elements(w for w in weights if w.category == "embedding" and w.name.removesuffix(".weight") in owners)
 
 
-def layer_runs(tree: Component) -> list[Figures]:
+def layer_runs(tree: Component) -> list[LayerRunDict]:
     """The layers of every stack, in order, run-length encoded; the figures are those of one layer."""
-    runs = []
+    runs: list[LayerRunDict] = []
     for stack in stacks(tree):
-        kinds = [layer_figures(kind.layer) for kind in stack.layer_kinds()]
-        runs += [
-            {"stack": stack.role, "repeat": int(run.repeat), **kinds[kind]}
-            for run, kind in zip(stack.runs, stack.kind_of_run(), strict=True)
-        ]
+        kinds = [(kind.layer.label(), layer_share(kind.layer)) for kind in stack.layer_kinds()]
+        for run, number in zip(stack.runs, stack.kind_of_run(), strict=True):
+            kind, share = kinds[number]
+            runs.append({"stack": stack.role, "repeat": int(run.repeat), "kind": kind, **share})
     return runs
 
 
-def layer_figures(layer: Component) -> Figures:
-    """What one layer is and has."""
+def layer_share(layer: Component) -> ShareDict:
+    """Parameters of one layer."""
     weights = [w for w in layer.weights() if w.role == "parameter"]
-    return {"kind": layer.label(), "total": elements(weights), "active": active_elements(weights)}
+    return {"total": elements(weights), "active": active_elements(weights)}

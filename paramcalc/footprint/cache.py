@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from paramcalc.assumptions import Assumptions, KvPolicy, Mla
 from paramcalc.footprint.cache_dtypes import EntryBytes
 from paramcalc.model import Model
 from paramcalc.tree.state import GROWING, STATE_KINDS, CacheEntry
+
+if TYPE_CHECKING:
+    from paramcalc.reports.shapes.memory import CachesDict, LimitedDict
 
 
 def cache_entries(model: Model, assumed: Assumptions) -> Iterator[CacheEntry]:
@@ -30,7 +33,7 @@ def entries_under(stated: Iterable[CacheEntry], assumed: Assumptions) -> Iterato
             yield one
 
 
-def cache_figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
+def cache_figures(model: Model, assumed: Assumptions) -> CachesDict:
     """`kv_cache` and `state` of the report."""
     entries, found = EntryBytes(model, assumed), list(cache_entries(model, assumed))
     caches, states = ([one for one in found if (one.kind in STATE_KINDS) is state] for state in (False, True))
@@ -60,7 +63,7 @@ def cache_figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
 
 def _by_size(
     caches: list[CacheEntry], spans: tuple[str, ...], measure: Callable[[CacheEntry], int]
-) -> list[dict[str, int]]:
+) -> list[LimitedDict]:
     sizes: dict[int, int] = defaultdict(int)
     for one in caches:
         if one.span in spans:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from paramcalc.assumptions import Assumptions
 from paramcalc.base import symbolic
@@ -21,6 +21,9 @@ from paramcalc.storage.gguf.types import GGUF_TYPES
 from paramcalc.storage.weights import StoredTensors
 from paramcalc.tree.containers import Stack, stacks
 from paramcalc.tree.state import STATE_KINDS, CacheEntry, Span
+
+if TYPE_CHECKING:
+    from paramcalc.reports.shapes.memory import MemoryReportDict, PerDeviceDict
 
 # How many entries a sequence has of something: T tokens, S of an encoder's output.
 ENTRY_FORMULAS: Mapping[Span, str] = {
@@ -108,10 +111,14 @@ def _each(kind: Dtype) -> str:
 # -- caches and states -------------------------------------------------------------------------------------------
 
 
-def _caches(model: Model, assumed: Assumptions, found: dict[str, Any], legend: SymbolTable) -> Iterator[Line]:
+def _caches(model: Model, assumed: Assumptions, found: MemoryReportDict, legend: SymbolTable) -> Iterator[Line]:
     told = _StateLines(EntryBytes(model, assumed), assumed, legend)
     policy = f"policy {assumed.kv_policy}" + (f", mla {assumed.mla}" if found["kv_cache"]["latent"] else "")
-    for title, name, states in (("kv cache", "kv_cache", False), ("state", "state", True)):
+    parts: tuple[tuple[str, Literal["kv_cache", "state"], bool], ...] = (
+        ("kv cache", "kv_cache", False),
+        ("state", "state", True),
+    )
+    for title, name, states in parts:
         sizes: list[int] = []
         lines = [line for stack in stacks(model.tree) for line in told.stack(stack, sizes, states=states)]
         if not lines:
@@ -184,7 +191,7 @@ class _StateLines:
 # -- estimates, sums and devices ---------------------------------------------------------------------------------
 
 
-def _estimates(found: dict[str, Any]) -> Iterator[Line]:
+def _estimates(found: MemoryReportDict) -> Iterator[Line]:
     """Working memory and overhead."""
     work = found["working"]
     logits, activations, scores = work["logits"], work["activations"], work["scores"]
@@ -201,7 +208,7 @@ def _estimates(found: dict[str, Any]) -> Iterator[Line]:
     yield _added("= working", 1, [part["bytes"] for part in (logits, activations, scores) if part["bytes"]])
 
 
-def _sum(title: str, found: dict[str, Any]) -> Iterator[Line]:
+def _sum(title: str, found: MemoryReportDict | PerDeviceDict) -> Iterator[Line]:
     yield Line(level=0, name=title)
     for name in ("weights", "kv_cache", "state", "working", "overhead"):
         if found[name]["bytes"]:
@@ -210,7 +217,7 @@ def _sum(title: str, found: dict[str, Any]) -> Iterator[Line]:
     yield Line(level=1, name="= total", result=found["total"]["bytes"])
 
 
-def _devices(found: dict[str, Any]) -> Iterator[Line]:
+def _devices(found: PerDeviceDict) -> Iterator[Line]:
     """The rule that divides each tensor, and what the fullest device holds."""
     yield Line(level=0, name=f"weights of the fullest of {found['devices']:,} devices", remark="by what divides them")
     for name, share in found["sharding"].items():

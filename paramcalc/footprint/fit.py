@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from paramcalc.assumptions import Assumptions, accepts_assumptions, assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
-from paramcalc.counting.count import Figures
 from paramcalc.footprint import memory, per_device
 from paramcalc.footprint.devices import Device, find_device, known_devices
 from paramcalc.footprint.positions import max_positions
@@ -21,7 +20,18 @@ from paramcalc.model import Model
 from paramcalc.storage import weights
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from paramcalc.assumptions import AssumptionOptions
     from paramcalc.reports.fit import FitReport
+    from paramcalc.reports.shapes.fit import (
+        BestFormatDict,
+        ChangeDict,
+        DeviceInfoDict,
+        FewestDevicesDict,
+        FitReportDict,
+    )
+    from paramcalc.reports.shapes.memory import WeightsPartDict
 
 DEFAULT_UTILIZATION = "0.9"  # vLLM's default for gpu_memory_utilization: the share of a device that an instance may use
 UNLIMITED = 2**30  # tokens or sequences; what fits so many has no limit
@@ -42,7 +52,7 @@ def fit(
     gpu: str | Device,
     context: int,
     gpu_memory_utilization: str | float = DEFAULT_UTILIZATION,
-    **others: Any,
+    **others: Unpack[AssumptionOptions],
 ) -> FitReport:
     """Whether a model fits on devices of one kind while it answers `batch` sequences of `context` tokens.
 
@@ -85,12 +95,12 @@ class Trial:
 
     def used(self, assumed: Assumptions) -> int:
         """Bytes on the fullest device."""
-        return max(int(load["total"]["bytes"]) for load in per_device.stage_loads(self.plan(assumed), assumed))
+        return max(load["total"]["bytes"] for load in per_device.stage_loads(self.plan(assumed), assumed))
 
     def beside_weights(self, assumed: Assumptions) -> int:
         """Bytes on some device that no format of weights makes fewer."""
         loads = per_device.stage_loads(self.plan(assumed), assumed)
-        return max(int(load["total"]["bytes"] - load["weights"]["bytes"]) for load in loads)
+        return max(load["total"]["bytes"] - load["weights"]["bytes"] for load in loads)
 
     def attempted(self, assumed: Assumptions) -> int | None:
         """The same, or None where formats or sizes are refused."""
@@ -100,17 +110,20 @@ class Trial:
             return None
 
 
-def fit_figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal) -> Figures:
+def fit_figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal) -> FitReportDict:
     """The answer as plain data: the keys and the order of `FitReport`."""
     trial, budget, asked = Trial(model), int(gpu.memory * share), memory.memory_figures(model, assumed)
     used = asked["per_device"]["total"]["bytes"]
     context = largest_fitting(lambda tokens: trial.used(assumed.replace(context=tokens)) <= budget)
     batch = largest_fitting(lambda sequences: trial.used(assumed.replace(batch=sequences)) <= budget)
     form, count = best_format(trial, assumed, budget), fewest_devices(trial, assumed, budget)
-    found: Figures = {
+    found: FitReportDict = {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        **{name: asked[name] for name in ("model", "warnings", "notes", "assumptions")},
+        "model": asked["model"],
+        "warnings": asked["warnings"],
+        "notes": asked["notes"],
+        "assumptions": asked["assumptions"],
         "weights_format": main_format(asked["weights"]),
         "kv_cache_dtype": asked["kv_cache"]["dtype"],
         "latent": asked["kv_cache"]["latent"],
@@ -127,8 +140,11 @@ def fit_figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal)
         "stated_positions": stated.tokens if (stated := max_positions(model)) else None,
         "fewest_devices": count,
         "best_format": form,
+        "changes": [],
     }
-    return found | {"changes": [] if used <= budget else list(single_changes(trial, assumed, gpu, share, found))}
+    if used > budget:
+        found["changes"] = list(single_changes(trial, assumed, gpu, share, found))
+    return found
 
 
 def largest_fitting(fits: Callable[[int], bool]) -> int | None:
@@ -147,12 +163,12 @@ def largest_fitting(fits: Callable[[int], bool]) -> int | None:
     return low
 
 
-def main_format(held: Figures) -> str:
+def main_format(held: WeightsPartDict) -> str:
     """The format that takes the most bytes of all weights."""
-    return str(max(held["by_format"].items(), key=lambda share: share[1]["bytes"])[0])
+    return max(held["by_format"].items(), key=lambda share: share[1]["bytes"])[0]
 
 
-def best_format(trial: Trial, assumed: Assumptions, budget: int) -> Figures | None:
+def best_format(trial: Trial, assumed: Assumptions, budget: int) -> BestFormatDict | None:
     """The largest format of the ladder that fits, where everything else stays."""
 
     if trial.beside_weights(assumed) > budget:
@@ -164,10 +180,8 @@ def best_format(trial: Trial, assumed: Assumptions, budget: int) -> Figures | No
     if trial.model.quantization:  # no other format has more of what is in a quantised checkpoint
         own = attempted(None)
         if own is not None and own <= budget:
-            held = weights.weights_figures(
-                weights.stored_tensors(trial.model, assumed.replace(dtype=None, dtype_of=()))
-            )
-            return {"format": main_format(held), "used_bytes": own}
+            held = weights.storage_plan(trial.model, assumed.replace(dtype=None, dtype_of=()))
+            return {"format": main_format(weights.weights_figures(held)), "used_bytes": own}
     first = attempted(FORMAT_LADDER[0])
     if first is not None and first <= budget:  # nothing on the ladder is larger
         return {"format": FORMAT_LADDER[0], "used_bytes": first}
@@ -179,22 +193,30 @@ def best_format(trial: Trial, assumed: Assumptions, budget: int) -> Figures | No
     return {"format": best, "used_bytes": fitting[best]}
 
 
-def fewest_devices(trial: Trial, assumed: Assumptions, budget: int) -> Figures | None:
+def fewest_devices(trial: Trial, assumed: Assumptions, budget: int) -> FewestDevicesDict | None:
     """The smallest number of devices that it fits on, and how they share the work."""
     whole = sum(one.bytes for one in weights.stored_tensors(trial.model, assumed))
     for count in (count for count in DEVICE_COUNTS if whole <= count * budget):
         for tensor in (size for size in NODE_SIZES if count % size == 0):
             expert = tensor if assumed.expert_parallel > 1 else 1
-            stages = dict(tensor_parallel=tensor, pipeline_parallel=count // tensor, expert_parallel=expert)
-            used = trial.attempted(assumed.replace(data_parallel=1, **stages))
+            split = assumed.replace(
+                tensor_parallel=tensor, pipeline_parallel=count // tensor, expert_parallel=expert, data_parallel=1
+            )
+            used = trial.attempted(split)
             if used is not None and used <= budget:
-                return {"devices": count, **stages, "used_bytes": used}
+                return {
+                    "devices": count,
+                    "tensor_parallel": split.tensor_parallel,
+                    "pipeline_parallel": split.pipeline_parallel,
+                    "expert_parallel": split.expert_parallel,
+                    "used_bytes": used,
+                }
     return None
 
 
 def single_changes(
-    trial: Trial, assumed: Assumptions, gpu: Device, share: Decimal, found: Figures
-) -> Iterator[Figures]:
+    trial: Trial, assumed: Assumptions, gpu: Device, share: Decimal, found: FitReportDict
+) -> Iterator[ChangeDict]:
     """Single changes that would make it fit."""
     budget = found["budget_bytes"]
     for name, value in (("context", found["largest_context"]), ("batch", found["largest_batch"])):
@@ -214,11 +236,11 @@ def single_changes(
         yield _change("gpu", min(larger, key=lambda one: one.memory).name, found["used_bytes"])
 
 
-def _change(what: str, value: str | int, used: int) -> Figures:
+def _change(what: str, value: str | int, used: int) -> ChangeDict:
     return {"change": what, "to": value, "used_bytes": used}
 
 
-def device_info(gpu: Device) -> Figures:
+def device_info(gpu: Device) -> DeviceInfoDict:
     """A device as the reports have it."""
     return {
         "name": gpu.name,

@@ -20,7 +20,7 @@ of the logits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from paramcalc.assumptions import Assumptions
 from paramcalc.base.dtypes import Dtype, dtype
@@ -29,6 +29,9 @@ from paramcalc.parallel.sharding import UNSHARDED, Shares
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import stacks
 from paramcalc.tree.weights import Weight
+
+if TYPE_CHECKING:
+    from paramcalc.reports.shapes.memory import WorkingSizesDict
 
 SOFTMAX_DTYPE = dtype("float32")
 
@@ -62,7 +65,7 @@ def activation_shape(model: Model, shares: Shares = UNSHARDED) -> ActivationShap
     )
 
 
-def activation_figures(work: ActivationShape, assumed: Assumptions, *, batch: int) -> dict[str, Any]:
+def activation_figures(work: ActivationShape, assumed: Assumptions, *, batch: int) -> WorkingSizesDict:
     """`working` of the report, of a device that serves `batch` sequences."""
     kind, logits_dtype = work.dtype, dtype(assumed.logits_dtype)
     tokens = min(assumed.prefill_chunk, batch * assumed.context)
@@ -136,7 +139,7 @@ def _alive(weights: Iterable[Weight], shares: Shares) -> Iterator[tuple[str, int
                 yield name, used * made
 
 
-def activation_arithmetic(work: ActivationShape, found: dict[str, Any]) -> list[str]:
+def activation_arithmetic(work: ActivationShape, found: WorkingSizesDict) -> list[str]:
     """The arithmetic of the figures, line by line."""
     logits, activations, scores = found["logits"], found["activations"], found["scores"]
     score, one = dtype(logits["dtype"]).block_bytes, dtype(activations["dtype"]).block_bytes

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from paramcalc.assumptions import Assumptions, accepts_assumptions, assume
+from paramcalc.assumptions import Assumptions, accepts_assumptions, assume, assumption_info
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
-from paramcalc.counting.count import Figures, model_info
+from paramcalc.counting.count import model_info
 from paramcalc.footprint import cache, inference_activations, per_device, positions
 from paramcalc.model import Model
 from paramcalc.storage import weights
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from paramcalc.assumptions import AssumptionOptions
     from paramcalc.reports.memory import MemoryReport
+    from paramcalc.reports.shapes.memory import MemoryReportDict, WorkingPartDict
 
 
 @accepts_assumptions
-def memory(model: Model, *, context: int, **assumptions: Any) -> MemoryReport:
+def memory(model: Model, *, context: int, **assumptions: Unpack[AssumptionOptions]) -> MemoryReport:
     """What a model takes in bytes while it answers `batch` sequences of `context` tokens.
 
     The parts and their total are of the model held once; `per_device` says what the fullest device holds.
@@ -31,30 +35,33 @@ def memory(model: Model, *, context: int, **assumptions: Any) -> MemoryReport:
     return MemoryReport.model_validate(memory_figures(model, assume(context=context, **assumptions)))
 
 
-def memory_figures(model: Model, assumed: Assumptions) -> Figures:
+def memory_figures(model: Model, assumed: Assumptions) -> MemoryReportDict:
     """The same as plain data: the keys and the order of `MemoryReport`."""
     plan = weights.storage_plan(model, assumed)
-    parts = {
-        "weights": weights.weights_figures(plan.stored) | {"estimate": plan.estimate},
-        **cache.cache_figures(model, assumed),
-        "working": _working(model, assumed),
-        "overhead": {"bytes": assumed.overhead, "estimate": True},
-    }
-    doubts = cache.cache_doubts(model, assumed)
+    stored, caches = weights.weights_figures(plan), cache.cache_figures(model, assumed)
+    kv_cache, state, working = caches["kv_cache"], caches["state"], _working(model, assumed)
+    total = stored["bytes"] + kv_cache["bytes"] + state["bytes"] + working["bytes"] + assumed.overhead
+    doubts, info = cache.cache_doubts(model, assumed), model_info(model)
+    if doubts:
+        info["status"] = "approximate"
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "model": model_info(model) | ({"status": "approximate"} if doubts else {}),
+        "model": info,
         "warnings": [*model.warnings, *plan.warnings, *doubts],
         "notes": [*cache.cache_notes(model, assumed), *positions.beyond_max_positions(model, assumed.context)],
-        "assumptions": assumed.values(),
-        **parts,
-        "total": {"bytes": sum(part["bytes"] for part in parts.values())},
+        "assumptions": assumption_info(assumed),
+        "weights": stored,
+        "kv_cache": kv_cache,
+        "state": state,
+        "working": working,
+        "overhead": {"bytes": assumed.overhead, "estimate": True},
+        "total": {"bytes": total},
         "per_device": per_device.per_device_figures(model, assumed),
     }
 
 
-def _working(model: Model, assumed: Assumptions) -> Figures:
+def _working(model: Model, assumed: Assumptions) -> WorkingPartDict:
     work = inference_activations.activation_shape(model)
     found = inference_activations.activation_figures(work, assumed, batch=assumed.batch)
     return {**found, "how": inference_activations.activation_arithmetic(work, found)}

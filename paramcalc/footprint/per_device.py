@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from paramcalc.assumptions import Assumptions
 from paramcalc.footprint import cache, inference_activations
@@ -23,7 +23,8 @@ from paramcalc.parallel.sharding import (
 from paramcalc.storage import weights
 from paramcalc.tree.state import STATE_KINDS, CacheEntry
 
-MEMORY_PARTS = ("weights", "kv_cache", "state", "working", "overhead")
+if TYPE_CHECKING:
+    from paramcalc.reports.shapes.memory import PerDeviceDict, RuleShareDict, StageLoadDict, StageShareDict
 
 
 class HeldByRule(NamedTuple):
@@ -90,13 +91,13 @@ def _share(found: list[tuple[int, int, str]]) -> HeldByRule:
     return HeldByRule(sum(tensors for tensors, _, _ in found), sum(held for _, held, _ in found), tuple(names))
 
 
-def stage_loads(plan: DevicePlan, assumed: Assumptions) -> list[dict[str, Any]]:
+def stage_loads(plan: DevicePlan, assumed: Assumptions) -> list[StageLoadDict]:
     """What the fullest device of each stage holds: every part of the report, and the total."""
     batch = -(-assumed.batch // assumed.data_parallel)
     return [_load(held, assumed, batch) for held in plan.stages]
 
 
-def per_device_figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
+def per_device_figures(model: Model, assumed: Assumptions) -> PerDeviceDict:
     """`per_device` of the report."""
     plan = plan_devices(model, assumed)
     found = stage_loads(plan, assumed)
@@ -107,17 +108,29 @@ def per_device_figures(model: Model, assumed: Assumptions) -> dict[str, Any]:
         "stage": fullest,
         **load,
         "working": {**load["working"], "how": inference_activations.activation_arithmetic(held.work, load["working"])},
-        "sharding": {name: share._asdict() for name, share in held.sharding.items()},
+        "sharding": {name: _rule_share(share) for name, share in held.sharding.items()},
         "stages": [_stage(held, load) for held, load in zip(plan.stages, found, strict=True)],
     }
 
 
-def _stage(held: StageShareOnDevice, load: dict[str, Any]) -> dict[str, int]:
-    parts = {f"{name}_bytes": load[name]["bytes"] for name in (*MEMORY_PARTS, "total")}
-    return {"first_layer": held.first, "layers": held.layers, **parts}
+def _rule_share(held: HeldByRule) -> RuleShareDict:
+    return {"tensors": held.tensors, "bytes": held.bytes, "weights": list(held.weights)}
 
 
-def _load(held: StageShareOnDevice, assumed: Assumptions, batch: int) -> dict[str, Any]:
+def _stage(held: StageShareOnDevice, load: StageLoadDict) -> StageShareDict:
+    return {
+        "first_layer": held.first,
+        "layers": held.layers,
+        "weights_bytes": load["weights"]["bytes"],
+        "kv_cache_bytes": load["kv_cache"]["bytes"],
+        "state_bytes": load["state"]["bytes"],
+        "working_bytes": load["working"]["bytes"],
+        "overhead_bytes": load["overhead"]["bytes"],
+        "total_bytes": load["total"]["bytes"],
+    }
+
+
+def _load(held: StageShareOnDevice, assumed: Assumptions, batch: int) -> StageLoadDict:
     entries = EntryBytes(held.model, assumed)
     source = assumed.source or assumed.context
 
@@ -126,14 +139,17 @@ def _load(held: StageShareOnDevice, assumed: Assumptions, batch: int) -> dict[st
             entries.bytes(one) * int(one.entries(assumed.context, source=source)) for one in held.kept if wanted(one)
         )
 
-    load: dict[str, Any] = {
+    kv_cache = total(lambda one: one.kind not in STATE_KINDS)
+    state = total(lambda one: one.kind in STATE_KINDS)
+    working = inference_activations.activation_figures(held.work, assumed, batch=batch)
+    return {
         "weights": {"bytes": held.weights},
-        "kv_cache": {"bytes": total(lambda one: one.kind not in STATE_KINDS)},
-        "state": {"bytes": total(lambda one: one.kind in STATE_KINDS)},
-        "working": inference_activations.activation_figures(held.work, assumed, batch=batch),
+        "kv_cache": {"bytes": kv_cache},
+        "state": {"bytes": state},
+        "working": working,
         "overhead": {"bytes": assumed.overhead, "estimate": True},
+        "total": {"bytes": held.weights + kv_cache + state + working["bytes"] + assumed.overhead},
     }
-    return load | {"total": {"bytes": sum(load[name]["bytes"] for name in MEMORY_PARTS)}}
 
 
 def _on_device(kept: Iterable[CacheEntry], dealt: Shares) -> Iterator[CacheEntry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from paramcalc.render.text import RowData
 
@@ -22,6 +22,6 @@ class View(NamedTuple):
     table: Callable[[int | None], RenderableType | str]
 
 
-def validated(schema: type[AnyReport], answers: Sequence[Mapping[str, Any]]) -> list[AnyReport]:
+def validated(schema: type[AnyReport], answers: Sequence[Mapping[str, object]]) -> list[AnyReport]:
     """The answers checked against the schema of their report."""
     return [schema.model_validate(answer) for answer in answers]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paramcalc.base.errors import printable
 from paramcalc.base.units import exact, human_count, number_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from paramcalc.reports.base import ModelInfo
     from paramcalc.reports.compare import Change, ChangeStep, Compared
+    from paramcalc.reports.shapes.compare import CompareReportDict
 
 Lines = Sequence["Compared | None"]  # None: a line left free
 LONGEST_VALUE = 20  # characters of a model's name or of a value in a column
@@ -50,7 +51,7 @@ LABELS = {
 }
 
 
-def compare_view(answer: Mapping[str, Any]) -> View:
+def compare_view(answer: CompareReportDict) -> View:
     """What `compare` shows."""
     [report] = validated(CompareReport, [answer])
     return View(lambda: compare_rows(report), lambda width: compare_table(report, width))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from paramcalc.base.dtypes import dtype
 from paramcalc.base.units import exact, human_bytes, human_count, percent
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
+    from paramcalc.reports.shapes.count import CountReportDict
+
 BYTE_DTYPES = ("float32", "bfloat16", "float8_e4m3fn")
 SHORT = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float8_e4m3fn": "fp8"}
 
 
 def count_view(
-    answers: Sequence[Mapping[str, Any]], *, tree: Sequence[Outlined] | None = None, include_mtp: bool = False
+    answers: Sequence[CountReportDict], *, tree: Sequence[Outlined] | None = None, include_mtp: bool = False
 ) -> View:
     """What `count` shows; `tree`: the component tree in the place of the categories, where one model is counted."""
     reports = validated(CountReport, answers)

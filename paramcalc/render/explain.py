@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
-from typing import Any
 
 from paramcalc.base.errors import printable
 from paramcalc.base.units import exact
@@ -19,7 +18,7 @@ NAME, FORMULA, NUMBERS, RESULT = 28, 22, 33, 17  # widths of the columns
 COLUMNS_WIDTH = NAME + FORMULA + NUMBERS + RESULT + 8
 
 
-def explain_view(answers: Sequence[Mapping[str, Any]]) -> View:
+def explain_view(answers: Sequence[Mapping[str, object]]) -> View:
     """What `count --explain` shows."""
     explanations = validated(Explanation, answers)
     return View(

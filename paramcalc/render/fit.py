@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from paramcalc.base.units import exact, human_bytes, number_of
 from paramcalc.render.answer import View, validated
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from paramcalc.reports.fit import Change
+    from paramcalc.reports.shapes.fit import FitReportDict
 
 OPTIONS = {
     "context": "--context",
@@ -29,7 +30,7 @@ OPTIONS = {
 }
 
 
-def fit_view(answers: Sequence[Mapping[str, Any]]) -> View:
+def fit_view(answers: Sequence[FitReportDict]) -> View:
     """What `fit` shows."""
     reports = validated(FitReport, answers)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from paramcalc.base.units import exact, human_flops, number_of, percent
 from paramcalc.render.answer import View, validated
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
+    from paramcalc.reports.shapes.flops import FlopsReportDict
+
 
 NARAYANAN = "Narayanan et al. 2021 have 4 x forward for GPT layers that are recomputed, but 3 x for the head."
 # Which kinds of term a narrow terminal can do without, and which goes first.
 FLOP_COLUMN_RANKS = {"attention": 2, "recurrence": 3, "matmul": 4, "convolution": 5}
 
 
-def flops_view(answers: Sequence[Mapping[str, Any]], *, by_part: bool, explain: bool) -> View:
+def flops_view(answers: Sequence[FlopsReportDict], *, by_part: bool, explain: bool) -> View:
     """What `flops` shows; `by_part`: a line for each matrix, `explain`: published rules beside the figures."""
     reports = validated(FlopsReport, answers)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from paramcalc.base.units import exact, human_bytes, number_of, percent
 from paramcalc.parallel.sharding import last_names
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from paramcalc.reports.memory import AssumptionInfo, PerDevice
+    from paramcalc.reports.shapes.memory import MemoryReportDict
 
 REPORT_PARTS = ("weights", "kv_cache", "state", "working", "overhead")
 
@@ -226,7 +227,7 @@ def memory_row(report: MemoryReport) -> RowData:
     }
 
 
-def memory_view(answers: Sequence[Mapping[str, Any]]) -> View:
+def memory_view(answers: Sequence[MemoryReportDict]) -> View:
     """One model in full, several in a table."""
     reports = validated(MemoryReport, answers)
 

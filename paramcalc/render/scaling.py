@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from paramcalc.reports.scaling import DesignPoint, DesignReport, Point, Reference, ScaleReport
+    from paramcalc.reports.shapes.scaling import DesignReportDict, ScaleReportDict
 
 NO_FIGURE = "-"
 
@@ -23,7 +24,7 @@ NO_FIGURE = "-"
 Under = Callable[["RenderableType", "ScaleReport | DesignReport", "int | None"], "RenderableType"]
 
 
-def scale_view(answer: Mapping[str, Any], under: Under) -> View:
+def scale_view(answer: ScaleReportDict, under: Under) -> View:
     """A sweep; `under` adds what is drawn under the table."""
     from paramcalc.reports.scaling import ScaleReport
 
@@ -31,7 +32,7 @@ def scale_view(answer: Mapping[str, Any], under: Under) -> View:
     return View(lambda: report_rows(report), lambda width: under(scale_table(report, width), report, width))
 
 
-def design_view(answer: Mapping[str, Any], under: Under) -> View:
+def design_view(answer: DesignReportDict, under: Under) -> View:
     """A design; `under` adds what is drawn under the table."""
     from paramcalc.reports.scaling import DesignReport
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 RowData = dict[str, str | int]
 
@@ -14,7 +13,7 @@ def or_empty(figure: int | None) -> str | int:
     return "" if figure is None else figure
 
 
-def to_json(answers: Sequence[Mapping[str, Any]], *, always_list: bool = False) -> str:
+def to_json(answers: Sequence[Mapping[str, object]], *, always_list: bool = False) -> str:
     """One answer as one object, several as a list."""
     value = answers[0] if len(answers) == 1 and not always_list else list(answers)
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from paramcalc.base.units import exact, human_bytes, human_flops, number_of
 from paramcalc.render.answer import View, validated
@@ -14,10 +14,11 @@ from paramcalc.reports.trace import TraceReport
 if TYPE_CHECKING:
     from rich.console import Group
 
+    from paramcalc.reports.shapes.trace import TraceReportDict
     from paramcalc.reports.trace import TraceBlock
 
 
-def trace_view(answers: Sequence[Mapping[str, Any]]) -> View:
+def trace_view(answers: Sequence[TraceReportDict]) -> View:
     """What `trace` shows."""
     reports = validated(TraceReport, answers)
 

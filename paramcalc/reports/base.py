@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from paramcalc.base.version import SCHEMA_VERSION, __version__
-
-Status = Literal["exact", "approximate"]
+from paramcalc.reports.shapes.base import Status as Status
 
 
 class Report(BaseModel):

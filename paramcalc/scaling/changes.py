@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.config.schema import StatedConfig
-from paramcalc.counting.count import Figures
 from paramcalc.model import Model
 from paramcalc.tree.component import Component
 from paramcalc.tree.weights import CATEGORIES
+
+if TYPE_CHECKING:
+    from paramcalc.reports.shapes.compare import ChangeDict, ChangeStepDict, DifferenceDict, FieldChangeDict
 
 CLASS = "architectures"  # the field that says which class is counted
 
@@ -38,14 +40,14 @@ class CountedStep(NamedTuple):
     counts: Mapping[str, int]
 
 
-def change_figures(models: Sequence[Model]) -> Figures | None:
+def change_figures(models: Sequence[Model]) -> ChangeDict | None:
     """What led from one model to another; None unless there are two of one family that differ in fields alone."""
     if len(models) != 2 or models[0].family != models[1].family:
         return None
     old, new = models
     start: Mapping[str, int] = parameters_by_category_total(old.tree)
     before = start
-    steps = []
+    steps: list[ChangeStepDict] = []
     for step in apply_in_turn(old, new):
         steps.append({"fields": list(map(change_as_json, step.changes)), **difference(before, step.counts)})
         before = step.counts
@@ -64,13 +66,15 @@ def parameters_by_category_total(tree: Component) -> dict[str, int]:
     return found
 
 
-def difference(old: Mapping[str, int], new: Mapping[str, int]) -> Figures:
+def difference(old: Mapping[str, int], new: Mapping[str, int]) -> DifferenceDict:
     """What is more or less, in all and by category."""
-    by_category = {category: new[category] - old[category] for category in CATEGORIES if new[category] != old[category]}
+    by_category: dict[str, int] = {
+        category: new[category] - old[category] for category in CATEGORIES if new[category] != old[category]
+    }
     return {"difference": sum(by_category.values()), "components": by_category}
 
 
-def change_as_json(change: ConfigChange) -> Figures:
+def change_as_json(change: ConfigChange) -> FieldChangeDict:
     """A change as data that JSON can write."""
     return {"name": change.path, "old": json_value(change.old), "new": json_value(change.new)}
 

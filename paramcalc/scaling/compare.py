@@ -12,8 +12,8 @@ from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.compute import flops
 from paramcalc.compute.workload import workload
-from paramcalc.counting.count import Figures, model_info
 from paramcalc.counting.count import count_figures as counts
+from paramcalc.counting.count import model_info
 from paramcalc.footprint import memory
 from paramcalc.model import Model
 from paramcalc.scaling import changes
@@ -22,6 +22,7 @@ from paramcalc.tree.weights import CATEGORIES
 
 if TYPE_CHECKING:
     from paramcalc.reports.compare import CompareReport
+    from paramcalc.reports.shapes.compare import ComparedDict, ComparedReport, CompareReportDict, Number
 
 COMPARE_CONTEXT = 8192  # tokens, where none are given; stated with the result
 DIGITS = 6  # significant ones of a ratio
@@ -45,7 +46,7 @@ STORED = (
 )
 COMPUTED = ("per_token.total", "per_token.attention")
 # Whose names they are; "shape" is this comparison's own.
-Name = tuple[str, str]
+Name = tuple["ComparedReport", str]
 
 
 class Named(Protocol):
@@ -73,7 +74,7 @@ def compare(models: Sequence[Model], *, context: int = COMPARE_CONTEXT, only_dif
 
 def compare_figures(
     models: Sequence[Model], *, context: int = COMPARE_CONTEXT, only_different: bool = False
-) -> Figures:
+) -> CompareReportDict:
     """The same as plain data: the keys and the order of `CompareReport`."""
     check_models(models)
     found = [compared_figures(model, context) for model in models]
@@ -146,15 +147,15 @@ def compared_figures(model: Model, context: int) -> ComparedFigures:
     return ComparedFigures(values, stored["warnings"], computed["notes"], ", ".join(stored["weights"]["by_format"]))
 
 
-def figure_at(report: Figures, name: str) -> int:
+def figure_at(report: Mapping[str, object], name: str) -> int:
     """The figure under a name with dots; 0 where there is no such part."""
-    place: Any = report
+    place: object = report
     for step in name.split("."):
-        place = place.get(step, {})
-    return place or 0
+        place = place.get(step) if isinstance(place, Mapping) else None
+    return place if isinstance(place, int) else 0
 
 
-def compare_rows_data(found: Sequence[Mapping[Name, ShapeValue]]) -> Iterator[Figures]:
+def compare_rows_data(found: Sequence[Mapping[Name, ShapeValue]]) -> Iterator[ComparedDict]:
     """A row for each figure that any of the models has."""
     for report, name in found[0]:
         values = [one[report, name] for one in found]
@@ -162,16 +163,18 @@ def compare_rows_data(found: Sequence[Mapping[Name, ShapeValue]]) -> Iterator[Fi
             yield {
                 "report": report,
                 "name": name,
-                "values": list(map(json_number, values)),
-                "differences": [json_number(difference_to(value, values[0])) for value in values],
+                "values": list(map(json_numbers, values)),
+                "differences": [difference_to(value, values[0]) for value in values],
                 "ratios": [ratio_to(value, values[0]) for value in values],
                 "differs": any(value != values[0] for value in values),
             }
 
 
-def difference_to(value: ShapeValue, base: ShapeValue) -> int | Fraction | None:
-    """How much more than the first; None where either has none or several."""
-    return value - base if isinstance(value, int | Fraction) and isinstance(base, int | Fraction) else None
+def difference_to(value: ShapeValue, base: ShapeValue) -> Number | None:
+    """The difference to the first; None where either has none or several."""
+    if not isinstance(value, int | Fraction) or not isinstance(base, int | Fraction):
+        return None
+    return json_number(value - base)
 
 
 def ratio_to(value: ShapeValue, base: ShapeValue) -> float | None:
@@ -186,8 +189,13 @@ def significant(value: Fraction) -> float:
     return float(f"{float(value):.{DIGITS}g}")
 
 
-def json_number(value: ShapeValue) -> Any:
-    """A figure as JSON has it: a whole number, one rounded to six significant digits, several, or nothing."""
-    if isinstance(value, tuple):
-        return [json_number(one) for one in value]
+def json_numbers(value: ShapeValue) -> Number | list[Number] | None:
+    """A figure as JSON has it: a number, several, or nothing."""
+    if value is None:
+        return None
+    return list(map(json_number, value)) if isinstance(value, tuple) else json_number(value)
+
+
+def json_number(value: int | Fraction) -> Number:
+    """An integer as it is, a fraction rounded to six significant digits."""
     return significant(value) if isinstance(value, Fraction) else value

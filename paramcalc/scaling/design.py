@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from math import lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from paramcalc.assumptions import accepts_assumptions
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.config.field_roles import WIDTH_FIELD
-from paramcalc.counting.count import Figures, model_info
+from paramcalc.counting.count import model_info
 from paramcalc.model import Model
 from paramcalc.scaling.evaluate import Evaluator, SweepSettings
 from paramcalc.scaling.model_series import reference_points
@@ -29,12 +30,17 @@ from paramcalc.scaling.sweep import DEPTH, as_model, sweep_settings
 from paramcalc.sources.document import Source
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from paramcalc.assumptions import AssumptionOptions
     from paramcalc.config.schema import StatedConfig
     from paramcalc.reports.scaling import DesignReport
+    from paramcalc.reports.shapes.scaling import DesignPointDict, DesignReportDict, GoalInfoDict, PointDict
 
 DEFAULT_DEPTHS = (12, 16, 24, 32, 40, 48, 64, 80, 96)  # depths to choose from where neither they nor a base are given
 
 
+@accepts_assumptions
 def design(
     base: Model | Source | None = None,
     budget: int | None = None,
@@ -49,7 +55,7 @@ def design(
     context: int = 8192,
     gpu_memory_utilization: str | float = 1,
     overlay: Sequence[str] = (),
-    **assumptions: Any,
+    **assumptions: Unpack[AssumptionOptions],
 ) -> DesignReport:
     """Models around `base` that come closest to a budget: of parameters, of operations, of bytes, or of a device.
 
@@ -94,7 +100,7 @@ def design_figures(
     follow: ScalingRules,
     asked: SweepSettings,
     overlay: Sequence[str] = (),
-) -> Figures:
+) -> DesignReportDict:
     """The report as plain data."""
     beside = list(reference_points(overlay, asked))
     bench = Evaluator(base, asked)
@@ -105,11 +111,11 @@ def design_figures(
         else width_space(bench, follow, multiple_of)
     )
     depths: Sequence[int | None] = depth or [None]
-    rows = [closest_at(one, sought, bench=bench, aim=aim, values=values) for one in depths]
-    reasons = [row.pop("short", None) for row in rows]
-    rows = [{**row, **closeness(row, aim)} for row in rows]
+    found = [closest_at(one, sought, bench=bench, aim=aim, values=values) for one in depths]
+    rows = [with_closeness(row, aim) for row, _ in found]
     chosen = best_row(rows, aim)
-    missed = [] if chosen is None or not reasons[chosen] else [f"the budget is out of reach: {reasons[chosen]}"]
+    reason = None if chosen is None else found[chosen][1]
+    missed = [f"the budget is out of reach: {reason}"] if reason else []
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
@@ -123,18 +129,19 @@ def design_figures(
     }
 
 
-def best_row(rows: Sequence[Figures], aim: Goal) -> int | None:
+def best_row(rows: Sequence[PointDict], aim: Goal) -> int | None:
     """The number of the row that comes closest; below a limit of bytes, the one with the most parameters."""
     valid = [i for i, row in enumerate(rows) if row["valid"]]
     return max(valid, key=lambda i: aim.merit(rows[i])) if valid else None
 
 
-def closeness(row: Figures, aim: Goal) -> Figures:
-    """How far a model is from the budget, and its aspect ratio."""
+def with_closeness(row: PointDict, aim: Goal) -> DesignPointDict:
+    """The row with its distance from the budget and its aspect ratio."""
     if not row["valid"]:
-        return {"deviation": None, "aspect_ratio": None}
+        return {**row, "deviation": None, "aspect_ratio": None}
     width = row["at"].get("width")
     return {
+        **row,
         "deviation": None if aim.budget is None else aim.beyond(row),
         "aspect_ratio": width / row["depth"] if width and row["depth"] else None,
     }
@@ -182,13 +189,15 @@ def field_space(values: Values, name: str, multiple_of: int, stated: StatedConfi
     return SearchSpace(step, lambda count: {key: count * step}, place, probes=sorted(probes))
 
 
-def closest_at(depth: int | None, sought: SearchSpace, *, bench: Evaluator, aim: Goal, values: Values) -> Figures:
-    """The closest model of one depth; None is the base's own."""
+def closest_at(
+    depth: int | None, sought: SearchSpace, *, bench: Evaluator, aim: Goal, values: Values
+) -> tuple[PointDict, str | None]:
+    """The closest model of one depth (None: the base's own), and why none is closer if the budget is out of reach."""
     at = {} if depth is None else {"depth": depth}
     try:
         deep = {} if depth is None else bench.checked(changes_for_depth(values, depth), DEPTH)
     except ImpossibleError as error:
-        return {"at": at, "valid": False, "problem": error.message, "fields": {}}
+        return {"at": at, "valid": False, "problem": error.message, "fields": {}}, None
 
     def changes(count: int) -> dict[str, Any]:
         return changes_for_shape(sought.changes(count), deep, depth)
@@ -197,15 +206,14 @@ def closest_at(depth: int | None, sought: SearchSpace, *, bench: Evaluator, aim:
     try:
         count, row = search.closest()
     except ImpossibleError as error:
-        return {"at": at, "valid": False, "problem": error.message, "fields": {}}
-    return {"at": at | sought.place(count), **row, "short": search.short(count)}
+        return {"at": at, "valid": False, "problem": error.message, "fields": {}}, None
+    return {"at": at | sought.place(count), **row}, search.short(count)
 
 
-def as_yaml(base: Model, answer: Figures) -> str:
-    """The closest model as a file that `count` reads."""
+def as_yaml(base: Model, goal: GoalInfoDict, row: PointDict) -> str:
+    """The model of a row as a file that `count` reads."""
     import yaml
 
-    goal, row = answer["goal"], answer["rows"][answer["best"]]
     place = ", ".join(f"{name} {size}" for name, size in row["at"].items())
     about = {"description": f"{base.name} with {place}, made for {goal['match']} {goal['budget'] or 'on a device'}"}
     fields = base.variants.changed_fields(row["fields"])

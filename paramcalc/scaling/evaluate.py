@@ -11,7 +11,6 @@ from paramcalc.assumptions import Assumptions
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.interning import InternPool
 from paramcalc.base.value import Frozen
-from paramcalc.counting.count import Figures
 from paramcalc.model import Model
 from paramcalc.scaling import latency
 from paramcalc.scaling.scaling_rules import ImpossibleError
@@ -26,6 +25,7 @@ from paramcalc.tree.language import language_model
 
 if TYPE_CHECKING:
     from paramcalc.footprint.devices import Device
+    from paramcalc.reports.shapes.scaling import LatencyDict, OutcomeDict, PointFiguresDict, SweepAssumptionsDict
     from paramcalc.scaling.scaling_rules import ScalingRules
 
 FORWARD_AND_BACKWARD = 3  # forward, and twice as much backward
@@ -40,13 +40,18 @@ class SweepSettings(Frozen):
     training_tokens: int | None = None  # None: Chinchilla's 20 for each parameter that a token uses
     device: Device | None = None
 
-    def stated(self, base: Model, follow: ScalingRules) -> Figures:
+    def stated(self, base: Model, follow: ScalingRules) -> SweepAssumptionsDict:
         """The assumptions that a report states."""
         return {
             "context": self.assumed.context,
             "batch": self.assumed.batch,
             "dtype": self.assumed.dtype or (base.dtype if base.quantization is None else None),
-            "rules": follow.values(),
+            "rules": {
+                "heads": follow.heads,
+                "kv_heads": follow.kv_heads,
+                "ffn": follow.ffn,
+                "multiple_of": follow.multiple_of,
+            },
             "training_tokens": self.training_tokens,
             "gpu": self.device.name if self.device else None,
             "latency": latency.latency_assumptions(self.device) if self.device else None,
@@ -97,18 +102,18 @@ class Evaluator:
         """What adds up of a model."""
         return self.adder.of_parts([(unit.key(), unit) for unit in counted_parts(model.tree)])
 
-    def point(self, changes: Mapping[str, Any]) -> Figures:
+    def point(self, changes: Mapping[str, Any]) -> OutcomeDict:
         """Its figures, or why there is no such model."""
         try:
             return self.row(changes, self.model(changes))
         except ParamcalcError as error:
             return {"valid": False, "problem": error.message, "fields": dict(changes)}
 
-    def row(self, changes: Mapping[str, Any], model: Model) -> Figures:
+    def row(self, changes: Mapping[str, Any], model: Model) -> OutcomeDict:
         """The figures of the model with these changes."""
         return {"valid": True, "problem": None, "fields": dict(changes), **self.figures(model)}
 
-    def figures(self, model: Model) -> Figures:
+    def figures(self, model: Model) -> PointFiguresDict:
         """The figures of a model under the same names as `count` and `memory` have."""
         found = [(unit.key(), unit) for unit in counted_parts(model.tree)]
         sums = self.adder.of_parts(found)
@@ -169,7 +174,7 @@ class Evaluator:
         """Every tensor as it is stored."""
         return weights.storage_plan(model, self.question.assumed).stored
 
-    def latency(self, sums: Totals, *, stored: int, forward: int) -> Figures | None:
+    def latency(self, sums: Totals, *, stored: int, forward: int) -> LatencyDict | None:
         """The estimate for one decoding step of the batch, where a device is asked for and the model decodes."""
         device, batch = self.question.device, self.question.assumed.batch
         if device is None or not self.decodes:

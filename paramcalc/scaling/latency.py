@@ -11,10 +11,11 @@ of, b tokens leave a share (1 - p)^b idle. An input embedding is looked up, a ro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from paramcalc.footprint.devices import Device
+    from paramcalc.reports.shapes.scaling import LatencyDict, LatencyInfoDict
 
 LAUNCHES_PER_LAYER = 8  # kernels of a layer: norms, projections, attention, products, sums, fused as engines fuse them
 LAUNCH_NS = 2_500  # from one kernel to the next within a captured graph
@@ -26,7 +27,7 @@ def elements_read(*, total: int, active: int, routed: int, looked_up: int, batch
     return total - looked_up - int(routed * (1 - share) ** batch)
 
 
-def latency_assumptions(device: Device) -> dict[str, Any]:
+def latency_assumptions(device: Device) -> LatencyInfoDict:
     """What the estimate rests on, to be stated with it."""
     return {
         "bandwidth_gb_s": device.bandwidth_gb_s,
@@ -44,7 +45,7 @@ def untimed_note(device: Device | None) -> list[str]:
     return [f"{device.name}: its bandwidth is not known, so the time of a step is not estimated"]
 
 
-def decode_latency(device: Device, *, moved: int, flops: int, layers: int) -> dict[str, Any]:
+def decode_latency(device: Device, *, moved: int, flops: int, layers: int) -> LatencyDict:
     """Nanoseconds for one step: bytes moved, operations, layers in a row. None where a figure is not known."""
     memory = None if device.bandwidth_gb_s is None else moved // device.bandwidth_gb_s  # bytes / (GB/s) are ns
     compute = None if device.bf16_tflops is None else flops // (1000 * device.bf16_tflops)

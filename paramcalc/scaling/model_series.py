@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.config.field_roles import WIDTH_FIELD
-from paramcalc.counting.count import Figures
 from paramcalc.scaling.evaluate import Evaluator, SweepSettings
+
+if TYPE_CHECKING:
+    from paramcalc.reports.shapes.scaling import ReferenceDict
 
 ALL_LADDERS = "all"
 # Names of presets, which state sizes and sources, from the smallest on.
@@ -32,7 +35,7 @@ def chosen_ladders(names: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def reference_points(names: Sequence[str], asked: SweepSettings) -> Iterator[Figures]:
+def reference_points(names: Sequence[str], asked: SweepSettings) -> Iterator[ReferenceDict]:
     """The models of these ladders with the figures of points, under the same assumptions."""
     from paramcalc.loading.load import load
 

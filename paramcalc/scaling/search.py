@@ -12,15 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from math import gcd
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from paramcalc.assumptions import one_of
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.counting.count import Figures
 from paramcalc.model import Model
 from paramcalc.scaling.evaluate import Evaluator, SweepSettings
 from paramcalc.scaling.scaling_rules import ImpossibleError
 from paramcalc.storage.gguf.types import LONGEST_BLOCK, SHORT_BLOCK
+
+if TYPE_CHECKING:
+    from paramcalc.reports.shapes.scaling import OutcomeDict
 
 Match = Literal["total", "non-embedding", "active", "flops", "weight-bytes"]
 Changes = Callable[[int], dict[str, Any]]
@@ -43,25 +45,25 @@ class Goal(NamedTuple):
         """Whether the budget is a limit: a file or a device is full or it is not, while a count may be missed."""
         return self.match == "weight-bytes"
 
-    def measure(self, row: Figures) -> int:
+    def measure(self, row: OutcomeDict) -> int:
         """The figure of a model that is compared with the budget."""
-        found = {
+        found: dict[Match, int] = {
             "total": row["parameters"]["total"],
             "non-embedding": row["parameters"]["non_embedding"],
             "active": row["parameters"]["active"],
             "flops": row["flops"]["forward_per_token"],
             "weight-bytes": row["weights"]["bytes"],
         }
-        return int(found[self.match])
+        return found[self.match]
 
-    def merit(self, row: Figures) -> int:
+    def merit(self, row: OutcomeDict) -> int:
         """Larger is better: close to a budget of counts; below a limit of bytes, a model of many parameters.
 
         Sizes that a format in blocks cannot hold take more bytes for fewer parameters, which is no merit.
         """
-        return int(row["parameters"]["total"]) if self.budget is None or self.capped else -abs(self.beyond(row))
+        return row["parameters"]["total"] if self.budget is None or self.capped else -abs(self.beyond(row))
 
-    def beyond(self, row: Figures) -> int:
+    def beyond(self, row: OutcomeDict) -> int:
         """How far a model is beyond the budget; below it where negative, 0 without one."""
         return 0 if self.budget is None else self.measure(row) - self.budget
 
@@ -94,10 +96,10 @@ class Search:
         blocks = () if bench.size is not None else (SHORT_BLOCK, LONGEST_BLOCK)
         self.strides = sorted({1, *(block // gcd(step, block) for block in blocks)})
         self.models: dict[int, Model] = {}
-        self.known: dict[int, Figures] = {}
+        self.known: dict[int, OutcomeDict] = {}
         self.fitting: dict[int, bool] = {}
 
-    def point(self, count: int) -> Figures:
+    def point(self, count: int) -> OutcomeDict:
         """The model with so many steps of what is sought."""
         if count not in self.known:
             try:
@@ -108,7 +110,7 @@ class Search:
                 self.known[count] = {"valid": False, "problem": error.message, "fields": {}}
         return self.known[count]
 
-    def closest(self) -> tuple[int, Figures]:
+    def closest(self) -> tuple[int, OutcomeDict]:
         """The number of steps whose model comes closest, and its figures; an invalid point where none may be chosen."""
         self.look_around()
         near = 0

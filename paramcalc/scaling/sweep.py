@@ -10,12 +10,12 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.assumptions import assume
+from paramcalc.assumptions import accepts_assumptions, assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.config.field_roles import WIDTH_FIELD as WIDTH_FIELD
 from paramcalc.config.fields import DEPTH_FIELDS
-from paramcalc.counting.count import Figures, model_info
+from paramcalc.counting.count import model_info
 from paramcalc.model import Model
 from paramcalc.scaling.evaluate import Evaluator, SweepSettings
 from paramcalc.scaling.latency import untimed_note
@@ -32,14 +32,19 @@ from paramcalc.scaling.scaling_rules import (
 from paramcalc.sources.document import Source
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from paramcalc.assumptions import AssumptionOptions
     from paramcalc.footprint.devices import Device
     from paramcalc.reports.scaling import ScaleReport
+    from paramcalc.reports.shapes.scaling import PointDict, ScaleReportDict
 
 Grid = Mapping[str, Sequence[Any]]
 MOST_POINTS = 10**6
 DEPTH, WIDTH = "depth", "width"
 
 
+@accepts_assumptions
 def scale(
     base: Model | Source,
     grid: Grid,
@@ -49,7 +54,7 @@ def scale(
     gpu: str | None = None,
     overlay: Sequence[str] = (),
     context: int = 8192,
-    **assumptions: Any,
+    **assumptions: Unpack[AssumptionOptions],
 ) -> ScaleReport:
     """Figures of every model on a grid around a base: `{"depth": [12, 24], "width": [768, 1536], "vocab_size": [...]}`.
 
@@ -72,9 +77,12 @@ def as_model(base: Model | Source) -> Model:
     return base if isinstance(base, Model) else load(base)
 
 
-def sweep_settings(*, training_tokens: int | None, gpu: str | None, **assumptions: Any) -> SweepSettings:
+def sweep_settings(
+    *, training_tokens: int | None, gpu: str | None, context: int, **assumptions: Unpack[AssumptionOptions]
+) -> SweepSettings:
     """What is asked of every point, checked."""
-    return SweepSettings(assumed=assume(**assumptions), training_tokens=training_tokens, device=device_named(gpu))
+    assumed = assume(context=context, **assumptions)
+    return SweepSettings(assumed=assumed, training_tokens=training_tokens, device=device_named(gpu))
 
 
 def device_named(name: str | None) -> Device | None:
@@ -94,11 +102,11 @@ def sweep_figures(
     asked: SweepSettings,
     overlay: Sequence[str] = (),
     each: Callable[[int, int], None] | None = None,
-) -> Figures:
+) -> ScaleReportDict:
     """The report as plain data; `each` is told how many points are done, and of how many."""
     many, beside = check_grid(grid), list(reference_points(overlay, asked))
     bench = Evaluator(base, asked)
-    rows: list[Figures] = []
+    rows: list[PointDict] = []
     with without_gc():
         for row in sweep_points(bench, grid, follow):
             rows.append(row)
@@ -148,7 +156,7 @@ def _listed(values: Any) -> bool:
     return isinstance(values, Sequence) and not isinstance(values, str) and len(values) > 0
 
 
-def sweep_points(bench: Evaluator, grid: Grid, follow: ScalingRules) -> Iterator[Figures]:
+def sweep_points(bench: Evaluator, grid: Grid, follow: ScalingRules) -> Iterator[PointDict]:
     """Every point, the last axis running fastest. What a field says holds, whatever follows a width or a depth."""
     base, keys = bench.values, keys_of(bench, grid)
 

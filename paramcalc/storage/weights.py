@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from paramcalc.assumptions import Assumptions
 from paramcalc.base.dtypes import DTYPES
@@ -26,6 +26,9 @@ from paramcalc.storage.quantization.placement import (
 )
 from paramcalc.storage.quantization.published_scales import with_published_scales
 from paramcalc.tree.weights import CATEGORIES, Category, Weight
+
+if TYPE_CHECKING:
+    from paramcalc.reports.shapes.memory import FormatShareDict, WeightsPartDict
 
 
 class StoredTensors(NamedTuple):
@@ -219,12 +222,12 @@ def _stored(one: PlacedTensor, rest: Format, kv_scale_bits: int = 0) -> StoredTe
     )
 
 
-def weights_figures(found: Iterable[StoredTensors]) -> dict[str, Any]:
+def weights_figures(plan: StoragePlan) -> WeightsPartDict:
     """`weights` of the report."""
-    by_format: dict[str, dict[str, int]] = defaultdict(lambda: {"tensors": 0, "parameters": 0, "bytes": 0})
+    by_format: dict[str, FormatShareDict] = defaultdict(lambda: {"tensors": 0, "parameters": 0, "bytes": 0})
     by_category: dict[str, int] = defaultdict(int)
     records = 0
-    for one in found:
+    for one in plan.stored:
         share = by_format[one.format]
         share["tensors"] += one.tensors
         share["parameters"] += one.parameters
@@ -238,4 +241,5 @@ def weights_figures(found: Iterable[StoredTensors]) -> dict[str, Any]:
         "by_category": {category: by_category[category] for category in CATEGORIES if category in by_category},
         "bits_per_weight": f"{Decimal(8 * total) / Decimal(parameters):.3f}" if parameters else "0",
         "file_records": records,
+        "estimate": plan.estimate,
     }
