@@ -19,8 +19,9 @@ from paramcalc.footprint import cache
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Stack, stacks
 from paramcalc.tree.state import CacheEntry
+from tests.goldens.store import COUNT
 
-GOLDENS, CONFIGS = (Path(__file__).parent / name for name in ("goldens_cache", "goldens"))
+GOLDENS = Path(__file__).parent / "goldens_cache"
 FAMILIES = sorted(path.stem for path in GOLDENS.glob("*.json"))
 
 # Where a class holds other things than must be kept, which the report's notes say.
@@ -46,7 +47,7 @@ def cases() -> Iterator[tuple[str, str]]:
 
 def config_of(family: str, name: str, record: dict[str, Any]) -> dict[str, Any]:
     """The config itself, or that of the golden of this name."""
-    return dict(record.get("config") or read(CONFIGS / family / f"{name}.json")["config"])
+    return dict(record.get("config") or COUNT[f"{family}/{name}"]["config"])
 
 
 def held(run: dict[str, Any], *, only: str | None) -> Counter[str]:
@@ -163,9 +164,9 @@ def silent(stack: Stack) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("family", sorted({path.parent.name for path in CONFIGS.glob("*/odd-1.json")}))
+@pytest.mark.parametrize("family", [family for family in COUNT.families if f"{family}/odd-1" in COUNT])
 def test_no_layer_keeps_nothing_silently(family: str) -> None:
     """Families that transformers does not run have the same components: none of their layers is left out."""
-    model = paramcalc.load(read(CONFIGS / family / "odd-1.json")["config"])
+    model = paramcalc.load(COUNT[f"{family}/odd-1"]["config"])
 
     assert [label for stack in stacks(model.tree) for label in silent(stack)] == []

@@ -12,7 +12,7 @@ import paramcalc
 from paramcalc.compute.flops import flops_figures, inexact_reasons
 from paramcalc.compute.workload import workload
 from paramcalc.tree.language import language_model
-from tests.test_goldens import GOLDENS, read
+from tests.goldens.store import COUNT
 
 FLOPS = Path(__file__).parent / "goldens_flops"
 FAMILIES = sorted(path.stem for path in FLOPS.glob("*.json"))
@@ -51,7 +51,7 @@ REASONS = {*INEXACT.values()}
 
 
 def config_of(family: str, case: dict[str, Any]) -> dict[str, Any]:
-    return case.get("config") or read(GOLDENS / family / f"{case['case']}.json")["config"]
+    return case.get("config") or COUNT[f"{family}/{case['case']}"]["config"]
 
 
 def golden(family: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,8 @@ from paramcalc.assumptions import assume
 from paramcalc.storage import weights
 from paramcalc.storage.quantization.linear_conversion import CONV1D, verified_families
 from tests.conftest import ROOT
+from tests.goldens.store import COUNT
 
-GOLDENS = ROOT / "tests" / "goldens"
 LINEARS: dict[str, dict[str, int]] = json.loads((ROOT / "tests/goldens_linear/linears.json").read_text())
 INT8 = dict(quant_method="bitsandbytes", load_in_8bit=True)
 MIXTRAL = dict(
@@ -32,7 +31,7 @@ ATTENTION, EXPERTS = 3 * (2 * 64 * 64 + 2 * 32 * 64), 3 * 4 * 3 * 96 * 64
 
 
 def fields(key: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(GOLDENS / f"{key}.json").read_text())["config"]
+    found: dict[str, Any] = COUNT[key]["config"]
     return found
 
 

@@ -1,26 +1,26 @@
 """Write the goldens of models that live on the Hub alone: counted by hand, and checked against what is published.
 
-    python tests/goldens/hub.py            # write all
-    python tests/goldens/hub.py --check    # write nothing; exit code 1 if anything differs
+    python -m tests.goldens.hub            # write all
+    python -m tests.goldens.hub --check    # write nothing; exit code 1 if anything differs
 
 The derivations are the files in hub/; README.md beside this file says how they read. Needs PyYAML alone.
 """
 
 import argparse
 import ast
-import json
 import operator
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-HERE = Path(__file__).resolve().parent
-HUB = HERE / "hub"
+from tests.goldens import store
+
+HUB = Path(__file__).resolve().parent / "hub"
 
 Entry = Mapping[str, Any]
 Sizes = Mapping[str, int]
@@ -117,45 +117,51 @@ def counted(entry: Entry) -> dict[str, Any]:
 
 
 def golden(name: str, entry: Entry) -> dict[str, Any]:
-    """The contents of a golden file."""
+    """The record of an entry."""
     config = {"model_type": name.partition("/")[0], "architectures": [entry["class"]], **entry["config"]}
     about = {key: entry[key] for key in ("note", "approximate") if key in entry}
     record = {"kind": entry.get("kind", "published"), "source": entry["source"], **about}
     record |= {"class": entry["class"], "config": config}
     if "same_as" not in entry:
         return record | counted(entry)
-    other = json.loads((HERE / f"{entry['same_as']}.json").read_text(encoding="utf-8"))
+    family, _, case = entry["same_as"].partition("/")
+    other = store.read(store.count_file(family))[case]
     keys = ("total", "active", "buffers", "tied", "layers", "categories")
     return record | {key: other[key] for key in keys}
 
 
-def text(name: str, entry: Entry) -> str:
-    """The golden as it is written. Exits with the entry's name where its derivation does not hold."""
+def checked(name: str, entry: Entry) -> dict[str, Any]:
+    """The record. Exits with the entry's name where its derivation does not hold."""
     try:
-        return json.dumps(golden(name, entry), indent=1, ensure_ascii=False) + "\n"
+        return golden(name, entry)
     except (ValueError, KeyError) as error:
         raise SystemExit(f"{name}: {error}") from error
 
 
-def goldens() -> Iterator[tuple[Path, str]]:
-    """Each file and what is to stand in it."""
+def goldens() -> dict[str, dict[str, store.Record]]:
+    """The records of each family by id."""
+    found: dict[str, dict[str, store.Record]] = {}
     for path in sorted(HUB.glob("*.yaml")):
         for name, entry in yaml.safe_load(path.read_text(encoding="utf-8")).items():
-            yield HERE / f"{name}.json", text(name, entry)
+            family, _, case = name.partition("/")
+            found.setdefault(family, {})[case] = checked(name, entry)
+    return found
 
 
 def main() -> int:
     """Write or compare; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing, exit code 1 if anything differs")
-    check = parser.parse_args().check
-    changed = [(path, made) for path, made in goldens() if not path.exists() or path.read_text("utf-8") != made]
-    for path, made in changed:
-        print(f"{'differs' if check else 'written'}  {path.relative_to(HERE)}")
-        if not check:
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(made, encoding="utf-8")
-    return int(check and bool(changed))
+    check, differs = parser.parse_args().check, False
+    for family, made in goldens().items():
+        old = store.read(store.count_file(family))
+        changed = store.changed(old, made)
+        for name in changed:
+            print(f"{'differs' if check else 'written'}  {family}/{name}")
+        if changed and not check:
+            store.write(store.count_file(family), old | made)
+        differs = differs or bool(changed)
+    return int(check and differs)
 
 
 if __name__ == "__main__":
