@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+COUNT_FOLDER = HERE / "count"
 
 Record = dict[str, Any]
 
@@ -46,7 +47,13 @@ def changed(old: Mapping[str, Record], made: Mapping[str, Record]) -> list[str]:
 
 def count_file(family: str) -> Path:
     """The file with the counts of a family."""
-    return HERE / "count" / f"{family}.jsonl"
+    return COUNT_FOLDER / f"{family}.jsonl"
+
+
+def replace(path: Path, family: str, made: Mapping[str, Record]) -> None:
+    """Put the records of one family, by case, in the place of those that a file with all families has."""
+    others = {name: record for name, record in read(path).items() if not name.startswith(f"{family}/")}
+    write(path, others | {f"{family}/{case}": record for case, record in made.items()})
 
 
 def differences(old: Any, new: Any, where: str = "") -> Iterator[str]:
@@ -102,3 +109,8 @@ class Goldens(Mapping[str, Record]):
 
 
 COUNT = Goldens("count")
+CACHE = Goldens("cache")
+FLOPS = Goldens("flops")
+GGUF = Goldens("gguf")
+LINEAR = Goldens("linear")
+QUANTISED = Goldens("quantised")

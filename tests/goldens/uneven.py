@@ -58,7 +58,7 @@ def total(config: dict[str, Any]) -> int:
 
 def text() -> str:
     """The file: one family a line."""
-    files = {path.stem: store.read(path) for path in sorted((HERE / "count").glob("*.jsonl"))}
+    files = {path.stem: store.read(path) for path in sorted(store.COUNT_FOLDER.glob("*.jsonl"))}
     configs = {name: records["odd-1"]["config"] for name, records in files.items() if "odd-1" in records}
     made = {name: found for name, config in configs.items() if (found := list(totals(config)))}
     return make.one_a_line(made)

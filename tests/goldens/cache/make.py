@@ -1,7 +1,7 @@
 """Write the cache goldens: what small models of `transformers` hold after they have read some tokens.
 
-    python tests/goldens_cache/make.py llama gemma2    # these families
-    python tests/goldens_cache/make.py --all           # every family that has an odd config
+    python -m tests.goldens.cache.make llama gemma2    # these families
+    python -m tests.goldens.cache.make --all           # every family that has goldens of its counts
 
 Needs torch and transformers (CPU is enough), and never imports paramcalc. README.md beside this file describes the
 format.
@@ -10,7 +10,6 @@ format.
 import argparse
 import collections
 import inspect
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -18,18 +17,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
+import transformers
+import yaml
+
+from tests.goldens import oracle, running, store
+
 T = TypeVar("T")
 HERE = Path(__file__).resolve().parent
-GOLDENS = HERE.parent / "goldens"
-sys.path.insert(0, str(GOLDENS))
-
-import oracle  # noqa: E402
-import running  # noqa: E402
-import torch  # noqa: E402
-import transformers  # noqa: E402
-import yaml  # noqa: E402
-
-oracle.hide_goldens()
+TARGET = HERE / "cache.jsonl"
 
 SOURCE = 11
 """Tokens that an encoder reads, if it reads text: unlike any number of tokens that a decoder does."""
@@ -262,31 +258,18 @@ def narrow(name: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def family(name: str) -> dict[str, Any]:
-    """What the models of a family hold, by the name of the golden that has the config, or `extra-N` with the config."""
+    """What the models of a family hold, by the id of the golden that has the config, or `extra-N` with the config."""
     found = {f"extra-{i}": {"config": fields, **measure(fields)} for i, fields in enumerate(extra(name), start=1)}
-    for path in sorted(GOLDENS.glob(f"{name}/*.json")):
-        golden = json.loads(path.read_text(encoding="utf-8"))
-        if not CONFIGS.fullmatch(path.stem):
+    for case, golden in store.read(store.count_file(name)).items():
+        if not CONFIGS.fullmatch(case):
             continue
         if golden["total"] > LARGEST:
-            found[path.stem] = {"refused": f"{golden['total']:,} parameters are too many"}
+            found[case] = {"refused": f"{golden['total']:,} parameters are too many"}
         else:
-            found[path.stem] = measure(golden["config"])
-            if "refused" not in found[path.stem] and not any(key.endswith("-narrow") for key in found):
-                found |= narrow(f"{path.stem}-narrow", golden["config"])
+            found[case] = measure(golden["config"])
+            if "refused" not in found[case] and not any(key.endswith("-narrow") for key in found):
+                found |= narrow(f"{case}-narrow", golden["config"])
     return found
-
-
-def text(records: dict[str, Any]) -> str:
-    """JSON with one run a line."""
-    blocks = []
-    for name, record in records.items():
-        lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in record.items() if key != "runs"]
-        if "runs" in record:
-            rows = ",\n   ".join(json.dumps(run) for run in record["runs"])
-            lines.append(f'  "runs": [\n   {rows}\n  ]')
-        blocks.append(f" {json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n }")
-    return "{\n" + ",\n".join(blocks) + "\n}\n"
 
 
 def main() -> int:
@@ -297,12 +280,12 @@ def main() -> int:
     parser.add_argument("families", nargs="*")
     parser.add_argument("--all", action="store_true")
     args = parser.parse_args()
-    names = sorted(path.name for path in GOLDENS.iterdir() if path.is_dir()) if args.all else args.families
+    names = [path.stem for path in sorted(store.COUNT_FOLDER.glob("*.jsonl"))] if args.all else args.families
     for name in names:
         print(f"{name}: ", end="", flush=True)
         records = family(name)
         if records:
-            (HERE / f"{name}.json").write_text(text(records), encoding="utf-8")
+            store.replace(TARGET, name, records)
             refused = sum("refused" in record for record in records.values())
             print(f"{len(records) - refused} run, {refused} refused", flush=True)
     return 0

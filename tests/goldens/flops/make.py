@@ -1,7 +1,7 @@
 """Write what torch's flop counter sees when `transformers` runs a small model, and never what paramcalc says.
 
-    python tests/goldens_flops/make.py llama gpt2   # these families
-    python tests/goldens_flops/make.py --all        # every family that has goldens of its counts
+    python -m tests.goldens.flops.make llama gpt2   # these families
+    python -m tests.goldens.flops.make --all        # every family that has odd configs
 
 Needs torch and transformers (CPU is enough). README.md beside this file describes the format.
 """
@@ -11,7 +11,6 @@ import inspect
 import json
 import os
 import re
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -19,17 +18,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-COUNTS = HERE.parent / "goldens"
-sys.path.insert(0, str(COUNTS))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 warnings.filterwarnings("ignore")
 
-import oracle  # noqa: E402
-import running  # noqa: E402
 import torch  # noqa: E402
 import yaml  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
+
+from tests.goldens import oracle, running, store  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+TARGET = HERE / "flops.jsonl"
 
 SIZES = ((2, 12, 12), (1, 29, 17))
 """Batch, tokens, and tokens of the source: what an encoder reads, or stands in for an image."""
@@ -158,52 +157,44 @@ def measured(model: Any, batch: int, tokens: int, source: int) -> dict[str, Any]
 
 def configs(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The odd configs of a family's goldens, and those of configs.yaml, which were written to run."""
-    for case in CONFIGS:
-        path = COUNTS / name / f"{case}.json"
-        if path.exists():
-            golden = json.loads(path.read_text(), object_hook=decoded)
-            yield case, golden["config"] if golden["total"] <= LARGEST else {}
+    goldens = store.read(store.count_file(name))
+    for case in (case for case in CONFIGS if case in goldens):
+        yield case, decoded(goldens[case]["config"]) if goldens[case]["total"] <= LARGEST else {}
     own = yaml.safe_load((HERE / "configs.yaml").read_text()).get(name, [])
     for number, config in enumerate([*own, *running.configs(name)], start=1):
         yield f"runs-{number}", {"model_type": name, **config}
 
 
-def decoded(fields: dict[str, Any]) -> Any:
-    """Floats that JSON has no word for."""
-    return float(fields["__float__"]) if set(fields) == {"__float__"} else fields
+def decoded(config: dict[str, Any]) -> dict[str, Any]:
+    """A config with the floats that JSON has no word for."""
+    fields: dict[str, Any] = json.loads(json.dumps(config), object_hook=store.floats)
+    return fields
 
 
-def cases(name: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """What was measured of a family, and what could not be, with the reason."""
-    found: list[dict[str, Any]] = []
-    failed: dict[str, str] = {}
+def records(name: str) -> dict[str, store.Record]:
+    """What was measured of each config of a family; `failed` is the reason where one could not be run."""
+    found: dict[str, store.Record] = {}
     for case, config in configs(name):
+        found[case] = dict(oracle.VERSIONS)
+        if case.startswith("runs"):  # the config of a golden is in the golden
+            found[case]["config"] = config
         try:
             if not config:
                 raise ValueError(f"more than {LARGEST:,} parameters")
-            measure(case, config, found)
-        except Exception as error:  # noqa: PERF203  (each config stands alone)
-            failed[case] = f"{type(error).__name__}: {error}".partition("\n")[0][:110]
-    return found, failed
+            measure(config, found[case].setdefault("runs", []))
+        except Exception as error:
+            found[case]["failed"] = f"{type(error).__name__}: {error}".partition("\n")[0][:110]
+        if not found[case].get("runs"):
+            found[case].pop("runs", None)
+    return found
 
 
-def measure(case: str, config: dict[str, Any], found: list[dict[str, Any]]) -> None:
-    """Run one config at each size. The config itself is kept where it is not that of a golden."""
+def measure(config: dict[str, Any], runs: list[dict[str, Any]]) -> None:
+    """Run one config at each size."""
     model = real(config)
-    said = {"config": config} if case.startswith("runs") else {}
     recurrent = re.search(r"Mamba|Delta|Linear[A-Z]|Lightning|LSTM|RecurrentBlock|ShortConv", repr(model)) is not None
     for batch, tokens, source in (*SIZES, *([LONG] if recurrent else [])):
-        found.append({"case": case, **said, **measured(model, batch, tokens, source)})
-
-
-def text(record: dict[str, Any]) -> str:
-    """JSON with a case on each line."""
-    rows = ",\n".join("  " + json.dumps(case) for case in record["cases"])
-    failed = "".join(f',\n "failed": {json.dumps(record["failed"])}' for _ in [0] if record["failed"])
-    return (
-        f'{{\n "transformers": "{record["transformers"]}",\n "torch": "{record["torch"]}",\n'
-        f' "cases": [\n{rows}\n ]{failed}\n}}\n'
-    )
+        runs.append(measured(model, batch, tokens, source))
 
 
 def main() -> None:
@@ -214,12 +205,12 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     running.draw_little()
-    names = sorted(path.parent.name for path in COUNTS.glob("*/odd-1.json")) if args.all else args.names
-    for name in names:
-        found, failed = cases(name)
-        record = {**oracle.VERSIONS, "cases": found, "failed": failed}
-        (HERE / f"{name}.json").write_text(text(record))
-        print(name, len(found), failed or "", flush=True)
+    known = [path.stem for path in sorted(store.COUNT_FOLDER.glob("*.jsonl")) if "odd-1" in store.read(path)]
+    for name in known if args.all else args.names:
+        found = records(name)
+        store.replace(TARGET, name, found)
+        failed = {case: record["failed"] for case, record in found.items() if "failed" in record}
+        print(name, sum(len(record.get("runs", ())) for record in found.values()), failed or "", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Write the goldens of GGUF files: what llama.cpp's converter and llama-quantize make of a config, never what we say.
 
-    python tests/goldens_gguf/make.py LLAMA_CPP QUANTIZE llama qwen2     # these families of cases.yaml
-    python tests/goldens_gguf/make.py LLAMA_CPP QUANTIZE                 # all of them
+    python -m tests.goldens.gguf.make LLAMA_CPP QUANTIZE llama qwen2     # these families of cases.yaml
+    python -m tests.goldens.gguf.make LLAMA_CPP QUANTIZE                 # all of them
 
 LLAMA_CPP is a checkout of llama.cpp, QUANTIZE its built llama-quantize: README.md beside this file says how.
 """
@@ -9,9 +9,7 @@ LLAMA_CPP is a checkout of llama.cpp, QUANTIZE its built llama-quantize: README.
 from __future__ import annotations
 
 import argparse
-import json
 import logging
-import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,13 +18,12 @@ from typing import Any
 
 import yaml
 
-HERE = Path(__file__).resolve().parent
-PRESETS = HERE.parents[1] / "presets"
-sys.path.append(str(HERE.parent / "goldens"))
+from tests.goldens import oracle, store
+from tests.goldens.gguf import hub_checkpoints, llama_cpp
 
-import hub_checkpoints  # noqa: E402
-import llama_cpp  # noqa: E402
-import oracle  # noqa: E402
+HERE = Path(__file__).resolve().parent
+TARGET = HERE / "gguf.jsonl"
+PRESETS = HERE.parents[2] / "presets"
 
 # As `llama-quantize --help` lists them, without aliases and COPY.
 FTYPES = [
@@ -93,19 +90,9 @@ def main() -> None:
     listed = yaml.safe_load((HERE / "cases.yaml").read_text(encoding="utf-8"))
     for family in args.families or listed:
         llama_cpp.leave_out_mtp(listed[family].get("no_mtp", False))
-        made = [
-            f"{json.dumps(name)}: {body(golden(fields, args.quantize))}"
-            for name, fields in cases(family, listed[family])
-        ]
-        (HERE / f"{family}.json").write_text("{" + ",\n".join(made) + "}\n", encoding="utf-8")
+        made = {name: golden(fields, args.quantize) for name, fields in cases(family, listed[family])}
+        store.replace(TARGET, family, made)
         print(family, len(made), flush=True)
-
-
-def body(one: dict[str, Any]) -> str:
-    """One golden as JSON: its config, and a line for each type."""
-    types = ",\n".join(f"  {json.dumps(ftype)}: {json.dumps(found)}" for ftype, found in one["types"].items())
-    head = "".join(f" {json.dumps(key)}: {json.dumps(one[key])},\n" for key in ("config", "imatrix", "with_imatrix"))
-    return f'{{\n{head} "types": {{\n{types}}}}}'
 
 
 if __name__ == "__main__":

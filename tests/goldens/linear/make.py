@@ -1,26 +1,23 @@
 """Write how many weights transformers' quantisers convert, and never what paramcalc says.
 
-    python tests/goldens_linear/make.py        # every config odd-1 and odd-2 of tests/goldens
+    python -m tests.goldens.linear.make        # every config odd-1 and odd-2 of the counts
 
 bitsandbytes, torchao, quanto and their like take the place of each torch.nn.Linear but the output matrix
 (replace_with_bnb_linear and get_keys_to_not_convert of transformers). Which matrices of a model those are is a matter
 of its class: experts are parameters of one module since transformers 5, routers often too. Needs both.
 """
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-COUNTS = HERE.parent / "goldens"
-sys.path.insert(0, str(COUNTS))
+import torch
+from transformers.pytorch_utils import Conv1D
+from transformers.quantizers.base import get_keys_to_not_convert
+from transformers.quantizers.quantizers_utils import should_convert_module
 
-import oracle  # noqa: E402
-import torch  # noqa: E402
-from transformers.pytorch_utils import Conv1D  # noqa: E402
-from transformers.quantizers.base import get_keys_to_not_convert  # noqa: E402
-from transformers.quantizers.quantizers_utils import should_convert_module  # noqa: E402
+from tests.goldens import oracle, store
+
+TARGET = Path(__file__).resolve().parent / "linear.jsonl"
 
 
 def converted(fields: dict[str, Any]) -> dict[str, int]:
@@ -37,16 +34,16 @@ def converted(fields: dict[str, Any]) -> dict[str, int]:
 
 def main() -> None:
     """Make the golden."""
-    lines = []
-    for path in sorted(COUNTS.glob("*/odd-[12].json")):
-        try:
-            found = converted(json.loads(path.read_text())["config"])
-        except (KeyError, ImportError):
-            continue  # a class that lives on the Hub, or one that wants more libraries
-        key = f"{path.parent.name}/{path.stem}"
-        lines.append(f" {json.dumps(key)}: {json.dumps(found)}")
-    versions = json.dumps(oracle.VERSIONS)
-    (HERE / "linears.json").write_text(f'{{\n "versions": {versions},\n' + ",\n".join(lines) + "\n}\n")
+    made = {}
+    for path in sorted(store.COUNT_FOLDER.glob("*.jsonl")):
+        goldens = store.read(path)
+        for case in (case for case in ("odd-1", "odd-2") if case in goldens):
+            try:
+                found = converted(goldens[case]["config"])
+            except (KeyError, ImportError):
+                continue  # a class that lives on the Hub, or one that wants more libraries
+            made[f"{path.stem}/{case}"] = {**oracle.VERSIONS, **found}
+    store.write(TARGET, made)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Quantise small models with the tools that people use, and write down the config and the bytes of the files they make.
 
-    python tests/goldens_quantised/make.py
+    python -m tests.goldens.quantised.make
 
 Needs torch, transformers, bitsandbytes, torchao, compressed-tensors, auto-round and amd-quark (CPU is enough, no
 network), and never imports paramcalc. What wants a GPU or calibration data is left out.
@@ -48,7 +48,9 @@ from transformers import (  # noqa: E402
     TorchAoConfig,
 )
 
-HERE = Path(__file__).resolve().parent
+from tests.goldens import store  # noqa: E402
+
+TARGET = Path(__file__).resolve().parent / "quantised.jsonl"
 TOOLS = ("transformers", "torch", "bitsandbytes", "torchao", "compressed-tensors", "auto-round", "amd-quark")
 SIZES = dict(
     vocab_size=512,
@@ -223,34 +225,34 @@ def cases() -> dict[str, Case]:
             "torchao-int8-dynamic": TorchAoConfig(Int8DynamicActivationInt8WeightConfig()),
             "torchao-float8": TorchAoConfig(Float8WeightOnlyConfig()),
         }.items():
-            found[f"{kind} {name}"] = on_the_fly(quantization, kind)
-        found[f"{kind} auto_round W4A16"] = rounded("W4A16", "auto_round", kind)
+            found[f"{kind}/{name}"] = on_the_fly(quantization, kind)
+        found[f"{kind}/auto_round W4A16"] = rounded("W4A16", "auto_round", kind)
     for scheme in ("W2A16", "W3A16", "W8A16", "MXFP4", "MXFP8", "FP8_BLOCK"):
-        found[f"llama auto_round {scheme}"] = rounded(scheme, "auto_round", "llama")
+        found[f"llama/auto_round {scheme}"] = rounded(scheme, "auto_round", "llama")
     for fmt in ("auto_gptq", "auto_awq", "llm_compressor"):
-        found[f"llama {fmt} W4A16"] = rounded("W4A16", fmt, "llama")
-    found["llama llm_compressor MXFP4"] = rounded("MXFP4", "llm_compressor", "llama")
+        found[f"llama/{fmt} W4A16"] = rounded("W4A16", fmt, "llama")
+    found["llama/llm_compressor MXFP4"] = rounded("MXFP4", "llm_compressor", "llama")
     for scheme in PRESET_SCHEMES:
         if scheme != "UNQUANTIZED":
-            found[f"llama {scheme}"] = compressed({"group_0": preset_name_to_scheme(scheme, ["Linear"])})
+            found[f"llama/{scheme}"] = compressed({"group_0": preset_name_to_scheme(scheme, ["Linear"])})
     for name, groups in GROUPS.items():
-        found[f"llama {name}"] = compressed({f"group_{i}": one for i, one in enumerate(groups)})
+        found[f"llama/{name}"] = compressed({f"group_{i}": one for i, one in enumerate(groups)})
     fp8 = {"group_0": preset_name_to_scheme("FP8_DYNAMIC", ["Linear"])}
-    found |= {f"llama {name}": case for name, case in quark_cases().items()}
-    found["llama FP8_DYNAMIC-ignore"] = compressed(fp8, "re:.*down_proj", "model.layers.0.self_attn.q_proj")
+    found |= {f"llama/{name}": case for name, case in quark_cases().items()}
+    found["llama/FP8_DYNAMIC-ignore"] = compressed(fp8, "re:.*down_proj", "model.layers.0.self_attn.q_proj")
     return found
 
 
 def main() -> None:
     """Make the goldens."""
-    lines = []
+    versions = {tool: version(tool).partition("+")[0] for tool in TOOLS}
+    made = {}
     for name, make in cases().items():
         folder = tempfile.mkdtemp()
         make(folder)
         config = next(Path(folder).rglob("config.json"))
-        lines.append(f" {json.dumps(name)}: {json.dumps(record(config.parent))}")
-    versions = {tool: version(tool).partition("+")[0] for tool in TOOLS}
-    (HERE / "files.json").write_text(f'{{\n "versions": {json.dumps(versions)},\n' + ",\n".join(lines) + "\n}\n")
+        made[name] = {"versions": versions, **record(config.parent)}
+    store.write(TARGET, made)
 
 
 if __name__ == "__main__":
