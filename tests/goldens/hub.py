@@ -12,6 +12,7 @@ import operator
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from graphlib import TopologicalSorter
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ HUB = Path(__file__).resolve().parent / "hub"
 
 Entry = Mapping[str, Any]
 Sizes = Mapping[str, int]
+Formulas = Mapping[str, str | int]
 Part = tuple[int, dict[str, int]]  # so many layers, each with these parameters by category
 
 DECODER = {
@@ -45,7 +47,7 @@ DECODER = {
     "ffn": "(2 + gated)*d*d_ff + up_bias*(1 + gated)*d_ff + down_bias*d",
     "head": "(1 - headless)*((1 - tied)*V*d + head_bias*V)",
 }
-"""A decoder of equal layers, from V, d, L, h, d_ff and whatever else an entry states: the rest in order."""
+"""A decoder of equal layers. An entry states V, d, L, h and d_ff, and numbers or formulas for the names that differ."""
 AROUND = {"embedding": "V*d", "head": "head", "norm": "norm_size*d*(final_norm + embed_norm)"}
 LAYER = {"attention": "attn", "ffn": "ffn", "norm": "norms*norm_size*d"}
 
@@ -68,13 +70,22 @@ def value(formula: str | int, sizes: Sizes) -> int:
     return at(ast.parse(str(formula), mode="eval").body)
 
 
-def named(formulas: Mapping[str, str | int], start: Sizes | None = None) -> dict[str, int]:
-    """The values of named formulas, each of which may use those before it; what `start` has is kept."""
-    sizes = dict(start or {})
+def named(formulas: Formulas) -> dict[str, int]:
+    """The values of named formulas, each of which may use those before it."""
+    sizes: dict[str, int] = {}
     for name, formula in formulas.items():
-        if start is None or name not in start:
-            sizes[name] = value(formula, sizes)
+        sizes[name] = value(formula, sizes)
     return sizes
+
+
+def in_order(formulas: Formulas) -> dict[str, str | int]:
+    """The same formulas, each after those that it uses. Raises ValueError where one needs itself."""
+    used = {
+        name: {node.id for node in ast.walk(ast.parse(str(formula), mode="eval")) if isinstance(node, ast.Name)}
+        for name, formula in formulas.items()
+    }
+    graph = {name: names & formulas.keys() for name, names in used.items()}
+    return {name: formulas[name] for name in TopologicalSorter(graph).static_order()}
 
 
 def merged(runs: Iterable[tuple[int, int]]) -> list[list[int]]:
@@ -85,7 +96,7 @@ def merged(runs: Iterable[tuple[int, int]]) -> list[list[int]]:
 def parts(entry: Entry) -> tuple[dict[str, int], list[Part], Sizes]:
     """What is around the layers, the layers, and the sizes of an entry."""
     if "decoder" in entry:
-        sizes = named(DECODER, entry["decoder"])
+        sizes = named(in_order(DECODER | entry["decoder"]))
         around, rows = AROUND, [[sizes["L"], LAYER]]
     else:
         sizes, around, rows = named(entry.get("where", {})), entry["around"], entry["layers"]
@@ -148,11 +159,11 @@ def goldens() -> dict[str, dict[str, store.Record]]:
     return found
 
 
-def main() -> int:
+def main(argv: list[str] | None = None) -> int:
     """Write or compare; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing, exit code 1 if anything differs")
-    check, differs = parser.parse_args().check, False
+    check, differs = parser.parse_args(argv).check, False
     for family, made in goldens().items():
         old = store.read(store.count_file(family))
         changed = store.changed(old, made)
