@@ -24,9 +24,9 @@ from paramcalc.families.registry import registered
 from paramcalc.sources.yaml_loader import StrictLoader
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import stacks
-from tests.goldens import readings
+from tests.goldens import readings, store
+from tests.goldens.store import COUNT
 
-GOLDENS = Path(__file__).parent / "goldens"
 PACKAGE = Path(paramcalc.__file__).parent
 FAMILIES, PRESETS, GPUS = (
     PACKAGE / "families" / "index.json",
@@ -40,7 +40,7 @@ ROOM = "paramcalc.components."  # where mixers live; blocks of leaves are none
 
 def goldens(name: str) -> dict[str, object]:
     """How many goldens a family has, and what made them."""
-    found = [json.loads(path.read_text()) for path in sorted((GOLDENS / name).glob("*.json"))]
+    found = [COUNT[case] for case in COUNT.families.get(name, ())]
     makers = sorted({golden.get("source") or f"transformers {golden['transformers']}" for golden in found})
     return {"goldens": len(found), "by": ", ".join(makers) or "nothing yet", "mixers": mixers(found)}
 
@@ -73,8 +73,8 @@ def index() -> dict[str, dict[str, object]]:
     for name, family in registered().items():
         module = family.recipe.__module__.removeprefix("paramcalc.families.")
         entries[name] = {"module": module, "main_class": family.main_class}
-    blocks = json.loads((GOLDENS / "torch_blocks.json").read_text())
-    own = {"goldens": len(blocks["blocks"]), "by": f"{blocks['class']}, torch {blocks['torch']}, and by hand"}
+    blocks = list(store.read(store.HERE / "torch_blocks.jsonl").values())
+    own = {"goldens": len(blocks), "by": f"{blocks[0]['class']}, torch {blocks[0]['torch']}, and by hand"}
     verified = {name: goldens(name) for name in entries} | {"transformer": own | {"mixers": "attention"}}
     return {name: entries[name] | verified[name] for name in sorted(entries)}
 

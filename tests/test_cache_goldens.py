@@ -1,12 +1,10 @@
-"""What small models of transformers hold after some tokens, against what we say is kept. See goldens_cache/."""
+"""What small models of transformers hold after some tokens, against what we say is kept. See goldens/cache/."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +17,7 @@ from paramcalc.footprint import cache
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Stack, stacks
 from paramcalc.tree.state import CacheEntry
-
-GOLDENS, CONFIGS = (Path(__file__).parent / name for name in ("goldens_cache", "goldens"))
-FAMILIES = sorted(path.stem for path in GOLDENS.glob("*.json"))
+from tests.goldens.store import CACHE, COUNT
 
 # Where a class holds other things than must be kept, which the report's notes say.
 NO_CACHE = {"openai-gpt"}  # computes everything again for each token
@@ -32,21 +28,9 @@ MIXERS = ("attention", "special_attention", "mla", "linear_attention", "recurren
 ENCODERS_ONLY = {"GroupedAttention"}  # SqueezeBERT's
 
 
-def read(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def cases() -> Iterator[tuple[str, str]]:
-    """(family, name) of every model that runs."""
-    for family in FAMILIES:
-        for name, record in read(GOLDENS / f"{family}.json").items():
-            if "runs" in record:
-                yield family, name
-
-
-def config_of(family: str, name: str, record: dict[str, Any]) -> dict[str, Any]:
+def config_of(name: str) -> dict[str, Any]:
     """The config itself, or that of the golden of this name."""
-    return dict(record.get("config") or read(CONFIGS / family / f"{name}.json")["config"])
+    return dict(CACHE[name].get("config") or COUNT[name]["config"])
 
 
 def held(run: dict[str, Any], *, only: str | None) -> Counter[str]:
@@ -90,12 +74,13 @@ def repeated_heads(config: dict[str, Any]) -> int:
     return int(config["num_attention_heads"] // config["num_kv_heads"])
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", CACHE.families)
 def test_what_is_kept_is_what_transformers_holds(family: str) -> None:
-    for name, record in read(GOLDENS / f"{family}.json").items():
+    for name in CACHE.families[family]:
+        record = CACHE[name]
         if "refused" in record:
             continue
-        config = config_of(family, name, record)
+        config = config_of(name)
         model, repeated = paramcalc.load(config), repeated_heads(config)
         only = "float32" if record["dtype"] == "float32" else None
         for run in record["runs"]:
@@ -103,12 +88,12 @@ def test_what_is_kept_is_what_transformers_holds(family: str) -> None:
             ours = Counter({dtype: elements * repeated for dtype, elements in ours.items()})
             theirs = Counter() if family in NO_CACHE else ours
 
-            assert held(run, only=only) == theirs, f"{family}/{name} at {run['tokens']} tokens"
+            assert held(run, only=only) == theirs, f"{name} at {run['tokens']} tokens"
 
 
 def test_buckets_of_reformer_are_kept_as_integers() -> None:
     """2 layers of 3 heads x 2 rounds of hashing, 8 bytes each, beside 3 layers of 64 hidden channels."""
-    record = read(GOLDENS / "reformer.json")["extra-1"]
+    record = CACHE["reformer/extra-1"]
     longest = record["runs"][-1]
     report = paramcalc.memory(paramcalc.load(record["config"] | {"dtype": "bfloat16"}), context=longest["tokens"])
 
@@ -140,8 +125,9 @@ def parts(component: Component) -> Iterator[Component]:
 def test_every_mixer_is_in_a_model_that_was_run() -> None:
     found = {
         type(part).__name__
-        for family, name in cases()
-        for stack in stacks(paramcalc.load(config_of(family, name, read(GOLDENS / f"{family}.json")[name])).tree)
+        for name, record in CACHE.items()
+        if "runs" in record
+        for stack in stacks(paramcalc.load(config_of(name)).tree)
         for run in stack.runs
         for part in parts(run.layer)
         if stack.causal
@@ -163,9 +149,9 @@ def silent(stack: Stack) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("family", sorted({path.parent.name for path in CONFIGS.glob("*/odd-1.json")}))
+@pytest.mark.parametrize("family", [family for family in COUNT.families if f"{family}/odd-1" in COUNT])
 def test_no_layer_keeps_nothing_silently(family: str) -> None:
     """Families that transformers does not run have the same components: none of their layers is left out."""
-    model = paramcalc.load(read(CONFIGS / family / "odd-1.json")["config"])
+    model = paramcalc.load(COUNT[f"{family}/odd-1"]["config"])
 
     assert [label for stack in stacks(model.tree) for label in silent(stack)] == []

@@ -19,7 +19,8 @@ from paramcalc.reports.compare import Compared, CompareReport
 from paramcalc.scaling import changes
 from paramcalc.scaling.dimensions import model_shape
 from paramcalc.tree.component import Component
-from tests.conftest import ROOT, Run
+from tests.conftest import Run
+from tests.goldens.store import COUNT
 
 OLD = {
     "model_type": "llama",
@@ -192,7 +193,7 @@ def test_layers_that_differ_are_told_apart() -> None:
 
 
 def test_experts_behind_a_latent_say_nothing_of_the_width() -> None:
-    config = json.loads((ROOT / "tests/goldens/nemotron_h/odd-5.json").read_text())["config"]
+    config = COUNT["nemotron_h/odd-5"]["config"]
 
     assert (config["moe_latent_size"], shaped(config)["d_model"]) == (32, 64)
 
@@ -345,8 +346,7 @@ FAMILIES = ("bert", "bloom", "deepseek_v3", "falcon", "gemma3n_text", "jamba", "
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_steps_sum_to_what_the_reference_has_more(family: str) -> None:
-    paths = sorted((ROOT / "tests/goldens" / family).glob("odd-*.json"))[:4]
-    goldens = [json.loads(path.read_text()) for path in paths]
+    goldens = [COUNT[name] for name in COUNT.families[family] if "/odd-" in name][:4]
 
     assert len(goldens) > 1
     for old, new in pairwise(goldens):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,13 +10,10 @@ import paramcalc
 from paramcalc.compute.flops import flops_figures, inexact_reasons
 from paramcalc.compute.workload import workload
 from paramcalc.tree.language import language_model
-from tests.test_goldens import GOLDENS, read
-
-FLOPS = Path(__file__).parent / "goldens_flops"
-FAMILIES = sorted(path.stem for path in FLOPS.glob("*.json"))
+from tests.goldens.store import COUNT, FLOPS, Record
 
 # What no tree can say of a config that contradicts itself: input and output layers overlap, and run twice.
-CONTRADICTIONS = {"dory": ("odd-1", "odd-2", "odd-3", "odd-4")}
+CONTRADICTIONS = ("dory/odd-1", "dory/odd-2", "dory/odd-3", "dory/odd-4")
 
 
 # Why the work of a family is not told exactly.
@@ -50,39 +45,35 @@ RAN = 372
 REASONS = {*INEXACT.values()}
 
 
-def config_of(family: str, case: dict[str, Any]) -> dict[str, Any]:
-    return case.get("config") or read(GOLDENS / family / f"{case['case']}.json")["config"]
+def measured(family: str) -> Iterator[tuple[str, paramcalc.Model, Record]]:
+    """The name, the model and each run of every golden of a family."""
+    for name in FLOPS.families[family]:
+        record = FLOPS[name]
+        if "runs" in record:
+            model = paramcalc.load(record.get("config") or COUNT[name]["config"])
+            for run in record["runs"]:
+                yield name, model, run
 
 
-def golden(family: str) -> dict[str, Any]:
-    return dict(json.loads((FLOPS / f"{family}.json").read_text()))
-
-
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", FLOPS.families)
 def test_flops_equal_those_of_the_reference_and_windows_alone_make_a_difference(family: str) -> None:
     """Within all windows, the figures that one gets unasked are the reference's too."""
-    for case in golden(family)["cases"]:
-        model = paramcalc.load(config_of(family, case))
-        asked = {name: case[name] for name in ("tokens", "batch", "source")}
+    for name, model, run in measured(family):
+        asked = {key: run[key] for key in ("tokens", "batch", "source")}
         reference, unasked = (flops_figures(model, workload(**asked, counting=how)) for how in ("reference", "needed"))
-        told = case["case"] not in CONTRADICTIONS.get(family, ()) and not REASONS & set(reference["notes"])
+        told = name not in CONTRADICTIONS and not REASONS & set(reference["notes"])
         if told:
-            assert reference["forward"]["total"] == sum(case["flops"].values()), case["case"]
+            assert reference["forward"]["total"] == sum(run["flops"].values()), (name, asked)
         if not any("limit attention" in note for note in unasked["notes"]):
-            assert unasked["forward"] == reference["forward"], case["case"]
+            assert unasked["forward"] == reference["forward"], (name, asked)
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2", "mistral", "gpt_oss", "bert", "deepseek_v3", "t5", "bloom"])
 def test_attention_is_told_apart(family: str) -> None:
-    for case in golden(family)["cases"]:
-        flops = case["flops"]
-        report = paramcalc.flops(
-            paramcalc.load(config_of(family, case)),
-            tokens=case["tokens"],
-            batch=case["batch"],
-            source=case["source"],
-            counting="reference",
-        )
+    for _, model, run in measured(family):
+        flops = run["flops"]
+        asked = {key: run[key] for key in ("tokens", "batch", "source")}
+        report = paramcalc.flops(model, **asked, counting="reference")
         assert report.forward.attention == flops.get("bmm", 0) + flops.get("baddbmm", 0)
         assert report.forward.matmul == flops.get("mm", 0) + flops.get("addmm", 0)
 
@@ -90,9 +81,9 @@ def test_attention_is_told_apart(family: str) -> None:
 def test_few_families_are_inexact() -> None:
     """So that a reason to be inexact, which exempts a family, cannot spread unseen."""
     found = {}
-    for family in FAMILIES:
-        for case in golden(family)["cases"]:
-            for reason in inexact_reasons(language_model(paramcalc.load(config_of(family, case)).tree)):
+    for family in FLOPS.families:
+        for _, model, _ in measured(family):
+            for reason in inexact_reasons(language_model(model.tree)):
                 found[family] = reason
 
     assert found == INEXACT
@@ -100,16 +91,8 @@ def test_few_families_are_inexact() -> None:
 
 
 def test_families_that_run() -> None:
-    """Of those with goldens of their counts; the others' files say why not."""
-    ran = [family for family in FAMILIES if golden(family)["cases"]]
-    silent = [family for family in FAMILIES if not golden(family)["cases"] and not golden(family).get("failed")]
+    """Of those with goldens of their counts; the records of the others say why not."""
+    records = FLOPS.items()
 
-    assert len(ran) == RAN
-    assert silent == []
-
-
-def test_goldens_never_come_from_paramcalc() -> None:
-    script = (FLOPS / "make.py").read_text()
-
-    assert "import paramcalc" not in script
-    assert "from paramcalc" not in script
+    assert len({name.partition("/")[0] for name, record in records if "runs" in record}) == RAN
+    assert [name for name, record in records if "runs" not in record and "failed" not in record] == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +10,8 @@ import paramcalc
 from paramcalc.assumptions import assume
 from paramcalc.storage import weights
 from paramcalc.storage.quantization.linear_conversion import CONV1D, verified_families
-from tests.conftest import ROOT
+from tests.goldens.store import COUNT, LINEAR
 
-GOLDENS = ROOT / "tests" / "goldens"
-LINEARS: dict[str, dict[str, int]] = json.loads((ROOT / "tests/goldens_linear/linears.json").read_text())
 INT8 = dict(quant_method="bitsandbytes", load_in_8bit=True)
 MIXTRAL = dict(
     model_type="mixtral",
@@ -32,7 +28,7 @@ ATTENTION, EXPERTS = 3 * (2 * 64 * 64 + 2 * 32 * 64), 3 * 4 * 3 * 96 * 64
 
 
 def fields(key: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(GOLDENS / f"{key}.json").read_text())["config"]
+    found: dict[str, Any] = COUNT[key]["config"]
     return found
 
 
@@ -43,18 +39,16 @@ def converted(config: dict[str, Any], quantization: dict[str, Any]) -> tuple[int
     return sum(one.parameters for one in plan.stored if one.layout is not None and one.layout.extras), plan.estimate
 
 
-@pytest.mark.parametrize("key", [key for key in LINEARS if key.partition("/")[0] in verified_families()])
+@pytest.mark.parametrize("key", [key for key in LINEAR if key.partition("/")[0] in verified_families()])
 def test_as_many_weights_as_transformers_converts(key: str) -> None:
     found, _ = converted(fields(key) | {"transformers_version": "5.24.0"}, INT8)
 
-    assert found == LINEARS[key]["linear"] + LINEARS[key]["conv1d"]
+    assert found == LINEAR[key]["linear"] + LINEAR[key]["conv1d"]
 
 
 def test_every_family_that_is_named_was_compared() -> None:
-    assert {key.partition("/")[0] for key in LINEARS} >= verified_families()
-    assert {key.partition("/")[0] for key, found in LINEARS.items() if key != "versions" and found["conv1d"]} <= set(
-        CONV1D
-    )
+    assert set(LINEAR.families) >= verified_families()
+    assert {key.partition("/")[0] for key, found in LINEAR.items() if found["conv1d"]} <= set(CONV1D)
 
 
 @pytest.mark.parametrize("method", ["torchao", "quanto"])

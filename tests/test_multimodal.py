@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 import paramcalc
 from paramcalc.base.errors import ConfigError
-from tests.test_goldens import GOLDENS
+from tests.goldens.store import COUNT
 
-DEFAULTS = {path.parent.name: json.loads(path.read_text()) for path in sorted(GOLDENS.glob("*/default.json"))}
+DEFAULTS = {family: COUNT[f"{family}/default"] for family in COUNT.families if f"{family}/default" in COUNT}
 WITH_TOWERS = {name: golden for name, golden in DEFAULTS.items() if "text_total" in golden}
 # PI0 has two models; text and images pass through the others' encoder.
 WITHOUT_A_LANGUAGE_MODEL = {"neomme", "pi0", "t5gemma2", "udop"}

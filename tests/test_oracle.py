@@ -14,7 +14,8 @@ import pytest
 
 import paramcalc
 from paramcalc.families.registry import index
-from tests.test_goldens import GOLDENS, layer_runs
+from tests.conftest import ROOT
+from tests.test_goldens import layer_runs
 
 pytestmark = pytest.mark.oracle
 CONFIGS_PER_FAMILY = 3
@@ -24,8 +25,7 @@ CONFIGS_PER_FAMILY = 3
 def odd() -> Any:
     """The module that draws odd configs, which imports transformers."""
     pytest.importorskip("transformers")
-    sys.path.insert(0, str(GOLDENS))
-    import odd
+    from tests.goldens import odd
 
     return odd
 
@@ -38,9 +38,9 @@ def oracle(odd: Any) -> Any:
 
 def test_the_defaults_of_the_readings_are_those_of_the_classes() -> None:
     pytest.importorskip("transformers")
-    script = GOLDENS / "readings.py"
+    command = [sys.executable, "-m", "tests.goldens.readings", "--check"]
 
-    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout
 

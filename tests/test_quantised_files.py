@@ -1,8 +1,7 @@
-"""Bytes of files that bitsandbytes, torchao, AutoRound and compressed-tensors wrote: tests/goldens_quantised."""
+"""Bytes of files that bitsandbytes, torchao, AutoRound and compressed-tensors wrote: tests/goldens/quantised."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,29 +9,26 @@ import pytest
 import paramcalc
 from paramcalc.reports.memory import MemoryReport
 from paramcalc.storage.formats.registry import format_named
-from tests.conftest import ROOT
-
-FILES: dict[str, dict[str, Any]] = json.loads((ROOT / "tests/goldens_quantised/files.json").read_text())
-CASES = [name for name in FILES if name != "versions"]
+from tests.goldens.store import QUANTISED
 
 
 def report(name: str) -> MemoryReport:
-    return paramcalc.memory(paramcalc.load(FILES[name]["config"]), context=1)
+    return paramcalc.memory(paramcalc.load(QUANTISED[name]["config"]), context=1)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", QUANTISED)
 def test_bytes_of_files(name: str) -> None:
     """With what only files keep; the text that bitsandbytes writes beside each matrix is not counted."""
     weights = report(name).weights
 
-    assert weights.bytes + weights.file_records == FILES[name]["bytes"]
+    assert weights.bytes + weights.file_records == QUANTISED[name]["bytes"]
     assert not weights.estimate
 
 
 def test_the_text_beside_each_matrix_is_about_a_hundred_bytes() -> None:
     """14 matrices of two layers."""
-    assert FILES["llama nf4"]["text"] == 14 * 80
-    assert FILES["llama nf4-dq"]["text"] // 14 == 170
+    assert QUANTISED["llama/nf4"]["text"] == 14 * 80
+    assert QUANTISED["llama/nf4-dq"]["text"] // 14 == 170
 
 
 def test_every_scheme_of_compressed_tensors_is_there() -> None:
@@ -42,7 +38,7 @@ def test_every_scheme_of_compressed_tensors_is_there() -> None:
         "MXFP6A8 MXFP8A16 MXFP8 W2A4 W2A8 W2A16 W3A4 W3A8 W3A16 W4A4 W4A8 W4A16 W5A8 W5A16 W6A8 W6A16 W7A8 W7A16 W8A16"
     )
 
-    assert {f"llama {name}" for name in presets.split()} <= set(CASES)
+    assert {f"llama/{name}" for name in presets.split()} <= set(QUANTISED)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +58,7 @@ def test_every_scheme_of_compressed_tensors_is_there() -> None:
     ],
 )
 def test_layouts_that_are_not_known_are_an_estimate(config: dict[str, Any]) -> None:
-    fields = {key: value for key, value in FILES["llama nf4"]["config"].items() if key != "quantization_config"}
+    fields = {key: value for key, value in QUANTISED["llama/nf4"]["config"].items() if key != "quantization_config"}
     found = paramcalc.memory(paramcalc.load(fields | {"quantization_config": config}), context=1)
 
     assert found.weights.estimate
@@ -79,19 +75,19 @@ def test_layouts_that_are_not_known_are_an_estimate(config: dict[str, Any]) -> N
 )
 def test_marlin_keeps_neither_index_nor_zero_points(config: dict[str, Any]) -> None:
     """Of each layer 589,824 values in 4 bits; two bytes for two groups of 1,792 outputs, and for four of 256."""
-    fields = {key: value for key, value in FILES["llama nf4"]["config"].items() if key != "quantization_config"}
+    fields = {key: value for key, value in QUANTISED["llama/nf4"]["config"].items() if key != "quantization_config"}
     shares = paramcalc.memory(paramcalc.load(fields | {"quantization_config": config}), context=1).weights.by_format
 
     assert shares["marlin-int4-g128"].bytes == 2 * (589_824 // 2 + 2 * (2 * 1_792 + 4 * 256))
 
 
 def test_what_comes_out_of_the_projections_says_how_quark_keeps_a_cache() -> None:
-    assert report("llama quark fp8-kv").kv_cache.dtype == "float8_e4m3fn"
-    assert report("llama quark fp8").kv_cache.dtype == "bfloat16"
+    assert report("llama/quark fp8-kv").kv_cache.dtype == "float8_e4m3fn"
+    assert report("llama/quark fp8").kv_cache.dtype == "bfloat16"
 
 
 def other(quantization: dict[str, Any]) -> MemoryReport:
-    fields = FILES["llama nf4"]["config"] | {"quantization_config": quantization}
+    fields = QUANTISED["llama/nf4"]["config"] | {"quantization_config": quantization}
     return paramcalc.memory(paramcalc.load(fields), context=1)
 
 

@@ -22,7 +22,7 @@ from paramcalc.loading.load import load
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Stack, stacks
 from tests.conftest import ROOT
-from tests.test_goldens import CASES, read
+from tests.goldens.store import COUNT
 
 NAMES = [name for name in index() if name != "transformer"]
 
@@ -68,22 +68,23 @@ def test_every_family_is_documented_and_verified(name: str) -> None:
 
     assert family.name == name
     assert (family.recipe.__doc__ or "").splitlines()[0].rstrip().endswith((")", ").", ".")), "name the reference class"
-    kinds = [read(path)["kind"] for path in CASES if path.parent.name == name]
-    assert kinds, f"no goldens: python tests/goldens/make.py {name}, then python -m tests.index"
-    if read(next(path for path in CASES if path.parent.name == name)).get("transformers"):
+    goldens = [COUNT[case] for case in COUNT.families.get(name, ())]
+    assert goldens, f"no goldens: python -m tests.goldens.make {name}, then python -m tests.index"
+    kinds = [golden["kind"] for golden in goldens]
+    if goldens[0].get("transformers"):
         assert "default" in kinds
         assert kinds.count("odd") >= 3
 
 
 def test_every_golden_belongs_to_a_family() -> None:
-    assert {path.parent.name for path in CASES} <= set(index())
+    assert set(COUNT.families) <= set(index())
 
 
 def variations(family: Family) -> Iterator[dict[str, Any]]:
     """The configs of a family's goldens, as they are and with each of its flags turned the other way."""
     flags = [name for name, default in family.schema.defaults.items() if isinstance(default, bool)]
-    for path in (path for path in CASES if path.parent.name == family.name):
-        config = read(path)["config"]
+    for case in COUNT.families[family.name]:
+        config = COUNT[case]["config"]
         yield config
         for flag in flags:
             yield config | {flag: not config.get(flag, family.schema.defaults[flag])}
@@ -149,7 +150,7 @@ def test_a_model_without_goldens_would_not_be_exact(monkeypatch: pytest.MonkeyPa
 
 
 def test_presets_have_goldens_of_their_own() -> None:
-    goldens = {path.stem for path in CASES if read(path)["kind"] == "published"}
+    goldens = {name.partition("/")[2] for name, golden in COUNT.items() if golden["kind"] == "published"}
     presets = {path.stem for path in (ROOT / "presets").glob("*.yaml")} - {"gpus"}
 
     assert presets - goldens == {"tutorial-110m", "tutorial-moe", "gpt3-13b"}
@@ -170,7 +171,7 @@ def test_only_containers_hold_stacks_of_layers() -> None:
             return [component]
         return [stack for part in component.children() for stack in below(part.component)]
 
-    for case in CASES:
-        if case.stem == "default":
-            tree = load(read(case)["config"]).tree
+    for name in COUNT:
+        if name.endswith("/default"):
+            tree = load(COUNT[name]["config"]).tree
             assert [id(stack) for stack in stacks(tree)] == [id(stack) for stack in below(tree)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ import paramcalc
 from paramcalc.reports.trace import TraceBlock, TraceReport
 from paramcalc.sources.presets import preset_names
 from tests.conftest import Run
-from tests.test_goldens import GOLDENS, read
+from tests.goldens.store import COUNT
 
 # The example of the texts: batch 2, 5 tokens, width 32, 4 heads.
 EXAMPLE = {
@@ -116,7 +115,7 @@ def test_what_all_steps_keep_is_what_memory_says(name: str) -> None:
 )
 def test_layers_keep_as_often_as_they_do_so_apart(family: str) -> None:
     """Weights that run again, passes that overwrite each other, encoders' layers that see one token after the other."""
-    config = json.loads((GOLDENS / family / "default.json").read_text())["config"]
+    config = COUNT[f"{family}/default"]["config"]
     model = paramcalc.load(config)
     report = paramcalc.trace(model, tokens=64, batch=2)
     kept = paramcalc.memory(model, context=64, batch=2)
@@ -194,10 +193,10 @@ def test_the_command_in_every_format(run: Run) -> None:
     assert run("trace", "llama3-8b", "--tokens", "5", "--format", "markdown")[1].startswith("| model |")
 
 
-@pytest.mark.parametrize("path", sorted(GOLDENS.glob("*/odd-1.json")), ids=lambda path: path.parent.name)
-def test_every_family_can_be_walked_through(path: Path) -> None:
+@pytest.mark.parametrize("name", [name for name in COUNT if name.endswith("/odd-1")])
+def test_every_family_can_be_walked_through(name: str) -> None:
     """The steps of all layers, as often as a token passes through them, take what the model takes."""
-    model = paramcalc.load(read(path)["config"])
+    model = paramcalc.load(COUNT[name]["config"])
     report = paramcalc.trace(model, tokens=6, batch=2)
 
     taken = sum((block.passes or 1) * sum(step.flops for step in block.steps) for block in report.blocks)

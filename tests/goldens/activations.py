@@ -1,6 +1,6 @@
 """Write activations.json: what is built with xIELU, an activation with two parameters of its own, in every FFN.
 
-    python tests/goldens/activations.py [--check]
+    python -m tests.goldens.activations [--check]
 
 Of the odd configs of each family whose reading names the key of its activation (`ffn_activation`), the first with each
 class that transformers exports, the others with the main one: [golden, section, key, {class: total}]. The same for each
@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import make
-import oracle
 import transformers
+
+from tests.goldens import make, oracle, store
 
 HERE = Path(__file__).resolve().parent
 TARGET = HERE / "activations.json"
@@ -60,15 +60,16 @@ def totals(config: dict[str, Any], names: list[str]) -> dict[str, int]:
 
 def family(model_type: str, names: list[str], known: dict[str, str]) -> Iterator[tuple[str, str, str, dict[str, int]]]:
     """Golden, section, key, and the totals."""
-    for number in (1, 2, 3):
-        path = HERE / model_type / f"odd-{number}.json"
-        if not path.exists():
+    goldens = store.read(store.count_file(model_type))
+    for golden in ("odd-1", "odd-2", "odd-3"):
+        if golden not in goldens:
             return
-        config = json.loads(path.read_text(encoding="utf-8"))["config"]
-        exported = [name for name in names if hasattr(transformers, name)] if number == 1 else config["architectures"]
+        config = goldens[golden]["config"]
+        first = golden == "odd-1"
+        exported = [name for name in names if hasattr(transformers, name)] if first else config["architectures"]
         for section, key, changed in variants(model_type, config, known):
             if found := totals(changed, exported):
-                yield path.stem, section, key, found
+                yield golden, section, key, found
 
 
 def text() -> str:

@@ -1,6 +1,6 @@
 """Show which config keys change a shape, and whether an odd config sets them.
 
-    python tests/goldens/audit.py llama gpt2      # or --all
+    python -m tests.goldens.audit llama gpt2      # or --all
 
 Takes every key that the config class declares or that the model class reads while it is built
 (some are not declared), changes one at a time and counts again. Prints the keys that change the
@@ -13,15 +13,13 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import oracle
 import torch
 import transformers
-from make import all_specs
 
-HERE = Path(__file__).resolve().parent
+from tests.goldens import oracle
+from tests.goldens.make import all_specs
 
 WORDS: dict[str, list[Any]] = {
     "feed_forward_proj": ["gated-gelu", "relu"],

@@ -1,6 +1,6 @@
 """Write paramcalc/families/classes.json: the model classes that transformers has for each model_type.
 
-    python tests/goldens/classes.py [--check]
+    python -m tests.goldens.classes [--check]
 
 A class that does not stand here cannot be built, and a count of it is approximate. Part of the routine for a new
 release.
@@ -11,8 +11,6 @@ import importlib.util
 import json
 import sys
 from pathlib import Path
-
-sys.path.pop(0)  # the folders here bear the names of packages that transformers looks for
 
 from transformers import PreTrainedModel
 from transformers.models.auto import configuration_auto, modeling_auto

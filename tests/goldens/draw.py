@@ -1,6 +1,6 @@
 """Draw odd configs for a family until every key that changes a shape has been moved in one of them.
 
-    python tests/goldens/draw.py cohere2 --seed 1 --count 4       # prints a YAML entry
+    python -m tests.goldens.draw cohere2 --seed 1 --count 4       # prints a YAML entry
 
 What odd.py does for a family whose keys it knows, without knowing them: shrink the default config, change each key of
 it and of its nested sections alone and see which ones change a shape, then move all of those at once, keeping only what
@@ -21,11 +21,12 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-import oracle
 import torch
 import transformers
 import yaml
 from transformers import PretrainedConfig
+
+from tests.goldens import oracle
 
 logging.disable(logging.CRITICAL)
 torch.set_num_threads(1)

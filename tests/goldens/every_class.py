@@ -1,18 +1,19 @@
 """Write every_class.json: what each class of each family has in all, built from the config of the family's odd-1.
 
-    python tests/goldens/every_class.py [--check]
+    python -m tests.goldens.every_class [--check]
 
 The classes are those of classes.json that transformers exports; what cannot be built of that config is left out.
 """
 
+import copy
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
-import make
-import oracle
 import transformers
+
+from tests.goldens import make, oracle, store
 
 HERE = Path(__file__).resolve().parent
 TARGET = HERE / "every_class.json"
@@ -21,9 +22,9 @@ CLASSES = HERE.parents[1] / "paramcalc" / "families" / "classes.json"
 
 def totals(model_type: str, names: list[str]) -> dict[str, int]:
     """Unique parameters by class, of those that can be built."""
-    path, found = HERE / model_type / "odd-1.json", {}
-    for name in names if path.exists() else ():
-        fields: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["config"] | {"architectures": [name]}
+    golden, found = store.read(store.count_file(model_type)).get("odd-1"), {}
+    for name in names if golden else ():
+        fields: dict[str, Any] = copy.deepcopy(golden["config"]) | {"architectures": [name]}
         if not hasattr(transformers, name):
             continue
         try:

@@ -1,29 +1,31 @@
 """Write the goldens of models that live on the Hub alone: counted by hand, and checked against what is published.
 
-    python tests/goldens/hub.py            # write all
-    python tests/goldens/hub.py --check    # write nothing; exit code 1 if anything differs
+    python -m tests.goldens.hub            # write all
+    python -m tests.goldens.hub --check    # write nothing; exit code 1 if anything differs
 
 The derivations are the files in hub/; README.md beside this file says how they read. Needs PyYAML alone.
 """
 
 import argparse
 import ast
-import json
 import operator
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from graphlib import TopologicalSorter
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-HERE = Path(__file__).resolve().parent
-HUB = HERE / "hub"
+from tests.goldens import store
+
+HUB = Path(__file__).resolve().parent / "hub"
 
 Entry = Mapping[str, Any]
 Sizes = Mapping[str, int]
+Formulas = Mapping[str, str | int]
 Part = tuple[int, dict[str, int]]  # so many layers, each with these parameters by category
 
 DECODER = {
@@ -45,7 +47,7 @@ DECODER = {
     "ffn": "(2 + gated)*d*d_ff + up_bias*(1 + gated)*d_ff + down_bias*d",
     "head": "(1 - headless)*((1 - tied)*V*d + head_bias*V)",
 }
-"""A decoder of equal layers, from V, d, L, h, d_ff and whatever else an entry states: the rest in order."""
+"""A decoder of equal layers. An entry states V, d, L, h and d_ff, and numbers or formulas for the names that differ."""
 AROUND = {"embedding": "V*d", "head": "head", "norm": "norm_size*d*(final_norm + embed_norm)"}
 LAYER = {"attention": "attn", "ffn": "ffn", "norm": "norms*norm_size*d"}
 
@@ -68,13 +70,22 @@ def value(formula: str | int, sizes: Sizes) -> int:
     return at(ast.parse(str(formula), mode="eval").body)
 
 
-def named(formulas: Mapping[str, str | int], start: Sizes | None = None) -> dict[str, int]:
-    """The values of named formulas, each of which may use those before it; what `start` has is kept."""
-    sizes = dict(start or {})
+def named(formulas: Formulas) -> dict[str, int]:
+    """The values of named formulas, each of which may use those before it."""
+    sizes: dict[str, int] = {}
     for name, formula in formulas.items():
-        if start is None or name not in start:
-            sizes[name] = value(formula, sizes)
+        sizes[name] = value(formula, sizes)
     return sizes
+
+
+def in_order(formulas: Formulas) -> dict[str, str | int]:
+    """The same formulas, each after those that it uses. Raises ValueError where one needs itself."""
+    used = {
+        name: {node.id for node in ast.walk(ast.parse(str(formula), mode="eval")) if isinstance(node, ast.Name)}
+        for name, formula in formulas.items()
+    }
+    graph = {name: names & formulas.keys() for name, names in used.items()}
+    return {name: formulas[name] for name in TopologicalSorter(graph).static_order()}
 
 
 def merged(runs: Iterable[tuple[int, int]]) -> list[list[int]]:
@@ -85,7 +96,7 @@ def merged(runs: Iterable[tuple[int, int]]) -> list[list[int]]:
 def parts(entry: Entry) -> tuple[dict[str, int], list[Part], Sizes]:
     """What is around the layers, the layers, and the sizes of an entry."""
     if "decoder" in entry:
-        sizes = named(DECODER, entry["decoder"])
+        sizes = named(in_order(DECODER | entry["decoder"]))
         around, rows = AROUND, [[sizes["L"], LAYER]]
     else:
         sizes, around, rows = named(entry.get("where", {})), entry["around"], entry["layers"]
@@ -117,45 +128,51 @@ def counted(entry: Entry) -> dict[str, Any]:
 
 
 def golden(name: str, entry: Entry) -> dict[str, Any]:
-    """The contents of a golden file."""
+    """The record of an entry."""
     config = {"model_type": name.partition("/")[0], "architectures": [entry["class"]], **entry["config"]}
     about = {key: entry[key] for key in ("note", "approximate") if key in entry}
     record = {"kind": entry.get("kind", "published"), "source": entry["source"], **about}
     record |= {"class": entry["class"], "config": config}
     if "same_as" not in entry:
         return record | counted(entry)
-    other = json.loads((HERE / f"{entry['same_as']}.json").read_text(encoding="utf-8"))
+    family, _, case = entry["same_as"].partition("/")
+    other = store.read(store.count_file(family))[case]
     keys = ("total", "active", "buffers", "tied", "layers", "categories")
     return record | {key: other[key] for key in keys}
 
 
-def text(name: str, entry: Entry) -> str:
-    """The golden as it is written. Exits with the entry's name where its derivation does not hold."""
+def checked(name: str, entry: Entry) -> dict[str, Any]:
+    """The record. Exits with the entry's name where its derivation does not hold."""
     try:
-        return json.dumps(golden(name, entry), indent=1, ensure_ascii=False) + "\n"
+        return golden(name, entry)
     except (ValueError, KeyError) as error:
         raise SystemExit(f"{name}: {error}") from error
 
 
-def goldens() -> Iterator[tuple[Path, str]]:
-    """Each file and what is to stand in it."""
+def goldens() -> dict[str, dict[str, store.Record]]:
+    """The records of each family by id."""
+    found: dict[str, dict[str, store.Record]] = {}
     for path in sorted(HUB.glob("*.yaml")):
         for name, entry in yaml.safe_load(path.read_text(encoding="utf-8")).items():
-            yield HERE / f"{name}.json", text(name, entry)
+            family, _, case = name.partition("/")
+            found.setdefault(family, {})[case] = checked(name, entry)
+    return found
 
 
-def main() -> int:
+def main(argv: list[str] | None = None) -> int:
     """Write or compare; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing, exit code 1 if anything differs")
-    check = parser.parse_args().check
-    changed = [(path, made) for path, made in goldens() if not path.exists() or path.read_text("utf-8") != made]
-    for path, made in changed:
-        print(f"{'differs' if check else 'written'}  {path.relative_to(HERE)}")
-        if not check:
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(made, encoding="utf-8")
-    return int(check and bool(changed))
+    check, differs = parser.parse_args(argv).check, False
+    for family, made in goldens().items():
+        old = store.read(store.count_file(family))
+        changed = store.changed(old, made)
+        for name in changed:
+            print(f"{'differs' if check else 'written'}  {family}/{name}")
+        if changed and not check:
+            store.write(store.count_file(family), old | made)
+        differs = differs or bool(changed)
+    return int(check and differs)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Write the golden files: what `transformers` builds for a config, and never what paramcalc says.
 
-    python tests/goldens/make.py llama gpt2       # these families
-    python tests/goldens/make.py --all            # every family of odd.yaml, and torch_blocks
-    python tests/goldens/make.py --all --check    # write nothing; exit code 1 if anything differs
+    python -m tests.goldens.make llama gpt2       # these families
+    python -m tests.goldens.make --all            # every family of odd.yaml, and torch_blocks
+    python -m tests.goldens.make --all --check    # write nothing; exit code 1 if anything differs
 
 Needs torch and transformers (CPU is enough). README.md beside this file describes the format.
 """
@@ -15,9 +15,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import oracle
 import yaml
-from torch_blocks import torch_blocks
+
+from tests.goldens import oracle, store
+from tests.goldens.torch_blocks import torch_blocks
 
 HERE = Path(__file__).resolve().parent
 PRESETS = HERE.parents[1] / "presets"
@@ -56,7 +57,7 @@ LABELS: dict[str, dict[str, Any]] = {
 
 
 class Case(NamedTuple):
-    """One golden to be: its file name without suffix, its kind, what paramcalc will be given."""
+    """One golden to be: its id, its kind, what paramcalc will be given."""
 
     name: str
     kind: str
@@ -123,7 +124,7 @@ def cases(model_type: str, specs: dict[str, Any]) -> Iterator[Case]:
 
 
 def golden(case: Case) -> dict[str, Any]:
-    """The contents of a golden file."""
+    """The record of a case."""
     record = oracle.measure(case.config)
     return {
         "kind": case.kind,
@@ -142,7 +143,7 @@ def in_order(value: Any) -> Any:
 
 
 def family(model_type: str, specs: dict[str, Any]) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """The goldens of a family by name, and what could not be built.
+    """The goldens of a family by id, and what could not be built.
 
     A broken preset must not keep the others from being made, so failures are collected.
     """
@@ -174,18 +175,6 @@ def suspicions(model_type: str, goldens: dict[str, dict[str, Any]]) -> Iterator[
         yield f"{model_type}/full: total differs from odd-1, the config it was made from"
 
 
-def render(value: Any, indent: int = 0) -> str:
-    """JSON with one key a line and lists inline; a list of mappings has one of them a line."""
-    pad = " " * (indent + 1)
-    if isinstance(value, dict) and value:
-        items = [f"{json.dumps(str(key))}: {render(item, indent + 1)}" for key, item in value.items()]
-        return "{\n" + ",\n".join(pad + item for item in items) + "\n" + " " * indent + "}"
-    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        rows = ",\n".join(pad + json.dumps(item, ensure_ascii=False) for item in value)
-        return f"[\n{rows}\n" + " " * indent + "]"
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
 def one_a_line(made: Mapping[str, Any]) -> str:
     """The text of a file with one family a line."""
     return "{\n" + ",\n".join(f" {json.dumps(name)}: {json.dumps(found)}" for name, found in made.items()) + "\n}\n"
@@ -195,52 +184,28 @@ def written(target: Path, text: str, *, check: bool) -> None:
     """Write a file of totals; to `check`, print what would change in it and exit with 1 if anything would."""
     if check:
         old = target.read_text(encoding="utf-8")
-        print(*differences(json.loads(old), json.loads(text)), sep="\n")
+        print(*store.differences(json.loads(old), json.loads(text)), sep="\n")
         sys.exit(old != text)
     target.write_text(text, encoding="utf-8")
 
 
-def differences(old: Any, new: Any, where: str = "") -> Iterator[str]:
-    """What changed between two versions of a golden, one line each."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in (*new, *(key for key in old if key not in new)):
-            yield from differences(old.get(key), new.get(key), f"{where}.{key}" if where else key)
-    elif old != new:
-        yield f"{where}: {json.dumps(old)} -> {json.dumps(new)}"
+def update(path: Path, made: Mapping[str, store.Record], *, whole: bool, check: bool) -> int:
+    """Bring a file up to date, say what changed, and return how many records did.
 
-
-def update(path: Path, record: dict[str, Any], *, check: bool) -> bool:
-    """Write one file if it differs, say what changed, and return whether it did."""
-    text = render(record) + "\n"
-    label = path.relative_to(HERE)
-    if not path.exists():
-        print(f"new      {label}")
-    elif path.read_text(encoding="utf-8") == text:
-        return False
-    else:
-        changes = list(differences(json.loads(path.read_text(encoding="utf-8")), record))
-        print(f"changed  {label}", *(changes or ["layout only"]), sep="\n           ")
-    if not check:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return True
-
-
-def remove_stale(folder: Path, names: set[str], *, check: bool) -> int:
-    """Delete the files that no case makes any more, and return how many there were.
-
-    A golden with a `source` was not made here and is left alone.
+    What no case makes any more is deleted if `made` is the `whole` of the file. A golden with a `source` was not made
+    here and is left alone.
     """
-    stale = [
-        path
-        for path in sorted(folder.glob("*.json"))
-        if path.stem not in names and "source" not in json.loads(path.read_text(encoding="utf-8"))
-    ]
-    for path in stale:
-        print(f"stale    {path.relative_to(HERE)}")
-        if not check:
-            path.unlink()
-    return len(stale)
+    old = store.read(path)
+    stale = [name for name, record in old.items() if whole and name not in made and "source" not in record]
+    changed = store.changed(old, made)
+    for name in changed:
+        changes = list(store.differences(old[name], made[name])) or ["layout only"] if name in old else []
+        print(f"{'changed' if name in old else 'new':<8} {path.stem}/{name}", *changes, sep="\n           ")
+    for name in stale:
+        print(f"stale    {path.stem}/{name}")
+    if not check and (changed or stale):
+        store.write(path, {name: record for name, record in old.items() if name not in stale} | made)
+    return len(changed) + len(stale)
 
 
 def parse(argv: list[str] | None, known: list[str]) -> argparse.Namespace:
@@ -265,16 +230,14 @@ def main(argv: list[str] | None = None) -> int:
     failures: list[str] = []
     for name in args.names:
         if name == TORCH_BLOCKS:
-            changed += update(HERE / f"{name}.json", torch_blocks(), check=args.check)
-            made += 1
+            blocks = torch_blocks()
+            changed += update(HERE / f"{name}.jsonl", blocks, whole=True, check=args.check)
+            made += len(blocks)
             continue
         goldens, failed = family(name, specs[name])
         failures += failed
         made += len(goldens)
-        for case, record in goldens.items():
-            changed += update(HERE / name / f"{case}.json", record, check=args.check)
-        if not failed:
-            changed += remove_stale(HERE / name, set(goldens), check=args.check)
+        changed += update(store.count_file(name), goldens, whole=not failed, check=args.check)
     print(f"{made} goldens, {changed} changed, {len(failures)} failed")
     print(*(f"failed   {failure}\n" for failure in failures), sep="", end="", file=sys.stderr)
     return 1 if failures or (args.check and changed) else 0

@@ -1,6 +1,6 @@
 """Draw odd configs for one family: unusual sizes and flipped flags that `transformers` accepts.
 
-    python tests/goldens/odd.py llama --seed 1 --count 2
+    python -m tests.goldens.odd llama --seed 1 --count 2
 
 Prints entries for odd.yaml, to be appended to the family's list by hand: odd.yaml is the record, so
 goldens do not change when a new release of `transformers` changes what would be drawn. Hand-written
@@ -10,16 +10,15 @@ entries find more, since they aim at the modelling code; drawn ones find what no
 import argparse
 import copy
 import dataclasses
-import json
 import random
 import textwrap
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import oracle
 import yaml
+
+from tests.goldens import oracle, store
 
 FLAGS = (
     "bias",
@@ -121,8 +120,8 @@ def declared(config: Any) -> dict[str, Any]:
 
 def start(model_type: str) -> dict[str, Any]:
     """What must be said for the class to build: the config of the type's default golden."""
-    path = Path(__file__).with_name(model_type) / "default.json"
-    fields = json.loads(path.read_text(encoding="utf-8"))["config"] if path.exists() else {}
+    golden = store.read(store.count_file(model_type)).get("default")
+    fields = golden["config"] if golden else {}
     return {key: value for key, value in fields.items() if key not in ("model_type", "architectures")}
 
 

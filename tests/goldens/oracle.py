@@ -9,18 +9,17 @@ import importlib
 import json
 import logging
 import re
-import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
-from classify import REPORTED_AS, TOWER_CATEGORIES, Link, category
 from torch import nn
 from transformers.models.auto import configuration_auto, modeling_auto
+
+from tests.goldens.classify import REPORTED_AS, TOWER_CATEGORIES, Link, category
 
 logging.getLogger("transformers").setLevel(logging.ERROR)
 warnings.filterwarnings("ignore", message="Initializing zero-element tensors")
@@ -84,15 +83,8 @@ ENCODER_ONLY = tuple(
 Fields = Mapping[str, Any]
 
 
-def hide_goldens() -> None:
-    """Take this folder off the import path: its subfolder `xlstm` would pass for the package of that name."""
-    here = Path(__file__).resolve().parent
-    sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != here]
-
-
 def config_from(fields: Fields) -> Any:
     """The `transformers` config object for the contents of a config.json."""
-    hide_goldens()
     config_class = configuration_auto.CONFIG_MAPPING[fields["model_type"]]
     decoded = config_class._decode_special_floats(json.loads(json.dumps(fields)))
     return config_class.from_dict(decoded)

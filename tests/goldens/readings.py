@@ -1,6 +1,6 @@
 """Fill in the class defaults in paramcalc/families/schemas/*.json from the config classes of transformers.
 
-    python tests/goldens/readings.py [--check]
+    python -m tests.goldens.readings [--check]
 
 Prints what changed. A default that is null on either side stays: there the recipe, or the class, works it out from
 other fields. What transformers does not have (families of the Hub, fields of old files) stays as it was written. Part
@@ -67,5 +67,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.path.pop(0)  # the folders here bear the names of packages that transformers looks for
     sys.exit(main())

@@ -5,12 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import oracle
 import torch
 import transformers
 import yaml
 from transformers import initialization
 from transformers.modeling_outputs import BaseModelOutputWithPooling
+
+from tests.goldens import oracle
 
 DRAWN = 300_000
 """Elements of the largest tensor that gets random values: to draw those of towers, which no text runs through, takes

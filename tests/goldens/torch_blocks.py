@@ -4,8 +4,9 @@ from itertools import product
 from typing import Any
 
 import torch
-from oracle import VERSIONS
 from torch import nn
+
+from tests.goldens.oracle import VERSIONS
 
 SIZES = ((32, 4, 128), (48, 6, 80), (60, 5, 2048))
 """d_model, nhead, dim_feedforward."""
@@ -20,7 +21,7 @@ CATEGORIES = {
 
 
 def encoder_layer(sizes: tuple[int, int, int], *, bias: bool, norm_first: bool) -> dict[str, Any]:
-    """One row: the arguments, the total and the categories of a `TransformerEncoderLayer`."""
+    """One record: the arguments, the total and the categories of a `TransformerEncoderLayer`."""
     d_model, nhead, dim_feedforward = sizes
     layer = nn.TransformerEncoderLayer(
         d_model,
@@ -34,18 +35,16 @@ def encoder_layer(sizes: tuple[int, int, int], *, bias: bool, norm_first: bool) 
     for name, parameter in layer.named_parameters():
         totals["total"] += parameter.numel()
         totals[CATEGORIES[name.partition(".")[0]]] += parameter.numel()
+    about = {"class": "torch.nn.TransformerEncoderLayer", "torch": VERSIONS["torch"]}
     arguments = {"d_model": d_model, "nhead": nhead, "dim_feedforward": dim_feedforward}
-    return {**arguments, "bias": bias, "norm_first": norm_first, **totals}
+    return {**about, **arguments, "bias": bias, "norm_first": norm_first, **totals}
 
 
-def torch_blocks() -> dict[str, Any]:
-    """The contents of torch_blocks.json."""
+def torch_blocks() -> dict[str, dict[str, Any]]:
+    """The records of torch_blocks.jsonl."""
     return {
-        "kind": "torch",
-        "class": "torch.nn.TransformerEncoderLayer",
-        "torch": VERSIONS["torch"],
-        "blocks": [
-            encoder_layer(sizes, bias=bias, norm_first=norm_first)
-            for sizes, bias, norm_first in product(SIZES, (True, False), (True, False))
-        ],
+        f"{'-'.join(map(str, sizes))}{'-bias' * bias}{'-norm-first' * norm_first}": encoder_layer(
+            sizes, bias=bias, norm_first=norm_first
+        )
+        for sizes, bias, norm_first in product(SIZES, (True, False), (True, False))
     }

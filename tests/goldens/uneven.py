@@ -1,6 +1,6 @@
 """Write uneven.json: what the classes build where the heads do not divide the width, and no head_dim is stated.
 
-    python tests/goldens/uneven.py [--check]
+    python -m tests.goldens.uneven [--check]
 
 The config of each family's odd-1 without its head_dim and with 3 or 7 heads of their own keys and values, where these
 do not divide the width, in the whole and in each section that has heads: the section, what is set there, and the total,
@@ -8,14 +8,12 @@ where the class builds that.
 """
 
 import copy
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import make
-import oracle
+from tests.goldens import make, oracle, store
 
 HERE = Path(__file__).resolve().parent
 TARGET = HERE / "uneven.json"
@@ -60,10 +58,8 @@ def total(config: dict[str, Any]) -> int:
 
 def text() -> str:
     """The file: one family a line."""
-    configs = {
-        path.parent.name: json.loads(path.read_text(encoding="utf-8"))["config"]
-        for path in sorted(HERE.glob("*/odd-1.json"))
-    }
+    files = {path.stem: store.read(path) for path in sorted(store.COUNT_FOLDER.glob("*.jsonl"))}
+    configs = {name: records["odd-1"]["config"] for name, records in files.items() if "odd-1" in records}
     made = {name: found for name, config in configs.items() if (found := list(totals(config)))}
     return make.one_a_line(made)
 

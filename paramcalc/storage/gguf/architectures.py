@@ -1,7 +1,7 @@
 """llama.cpp's architectures: how each family's checkpoint becomes tensors of a GGUF file. Only differences are stated.
 
 The classes of conversion/*.py (llama.cpp 0c1e570) and the loaders in src/models/*.cpp. Listed are the families whose
-tensors were compared with the converter's and whose types with llama-quantize's, in tests/goldens_gguf.
+tensors were compared with the converter's and whose types with llama-quantize's, in tests/goldens/gguf.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ ENCLOSING_PARTS = frozenset(
 
 @cache
 def verified_families() -> frozenset[str]:
-    """Families whose matrices are torch.nn.Linear but for tables, routers and experts (tests/goldens_linear)."""
+    """Families whose matrices are torch.nn.Linear but for tables, routers and experts (tests/goldens/linear)."""
     return frozenset(json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8")))
 
 

@@ -1,0 +1,1 @@
+"""Numbers that paramcalc is compared with, and the scripts that make them without it."""

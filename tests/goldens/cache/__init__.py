@@ -1,0 +1,1 @@
+"""What models hold after some tokens."""

@@ -1,0 +1,1 @@
+"""What torch's flop counter sees."""

@@ -1,0 +1,1 @@
+"""Files that quantisation tools write."""
