@@ -6,7 +6,7 @@ makes a point cost the same at any depth.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import add
 from typing import Any, NamedTuple
 
@@ -65,6 +65,10 @@ class CountedPart(NamedTuple):
 def counted_parts(tree: Component) -> list[CountedPart]:
     """The parts of a model, down to those that hold no stack of layers, and the layers of the stacks."""
     text = language_model(tree)
+    if isinstance(tree, Stack):
+        return list(_layers(tree, 1, None, speaks=True))
+    if not stacks(tree):
+        return [CountedPart(tree, 1, None, tree is text)]
     found: list[CountedPart] = []
     _add_units(found, tree, 1, None, text=text, speaks=tree is text)
     return found
@@ -73,28 +77,23 @@ def counted_parts(tree: Component) -> list[CountedPart]:
 def _add_units(
     found: list[CountedPart], part: Component, times: int, outer: Category | None, *, text: Component, speaks: bool
 ) -> None:
-    if type(part) is Stack:
-        found += _layers(part, times, outer, speaks=speaks)
-    elif not stacks(part):
-        found.append(CountedPart(part, times, outer, speaks))
-    else:
-        inner = effective_category(outer, part.category)
-        for _, inside, copies, *_ in part.children():
-            _add_units(found, inside, times * int(copies), inner, text=text, speaks=speaks or inside is text)
+    inner = effective_category(outer, part.category)
+    for _, inside, copies, *_ in part.children():
+        many, within = times * int(copies), speaks or inside is text
+        if isinstance(inside, Stack):
+            found += _layers(inside, many, inner, speaks=within)
+        elif stacks(inside):
+            _add_units(found, inside, many, inner, text=text, speaks=within)
+        else:
+            found.append(CountedPart(inside, many, inner, within))
 
 
 def _layers(stack: Stack, times: int, outer: Category | None, *, speaks: bool) -> Iterator[CountedPart]:
-    many: dict[tuple[int, int, int | None], int] = {}
-    layers: dict[tuple[int, int, int | None], Component] = {}
-    for (repeat, layer, passes, kept), repeated in stack.distinct_runs():
-        kind = id(layer), passes, kept
-        many[kind] = many.get(kind, 0) + int(repeat) * repeated
-        layers[kind] = layer
-    for kind, layer in layers.items():
-        yield CountedPart(stack, times * many[kind], outer, speaks, Run(1, layer, *kind[1:]), stack.causal)
+    for one, copies in stack.single_layers():
+        yield CountedPart(stack, times * copies, outer, speaks, one, stack.causal)
 
 
-NO_TOTALS: Sequence[int] = Totals()
+NO_TOTALS = Totals()
 
 
 class TotalsFolder:
@@ -107,15 +106,22 @@ class TotalsFolder:
         self.whole = workload(tokens=assumed.context, causal=True, source=source)
         self.encoding = workload(tokens=assumed.context, source=assumed.context)
         # Of models that generate, and not; with each unit, so that nothing else can have the identity of its parts.
+        self.around: Mapping[bool, dict[Hashable, Totals]] = {True: {}, False: {}}
         self.known: Mapping[bool, dict[Hashable, tuple[Totals, CountedPart]]] = {True: {}, False: {}}
 
     def of_parts(self, found: Sequence[tuple[Hashable, CountedPart]]) -> Totals:
         """Those of all units of a model, each with its key."""
-        generates, sums = any(unit.causal and unit.in_language_model for _, unit in found), NO_TOTALS
+        generates = any(unit.causal and unit.in_language_model for _, unit in found)
+        around = tuple(key for key, unit in found if unit.layer is None)
+        if around not in self.around[generates]:  # the same for models that differ in their layers alone
+            self.around[generates][around] = self._sum([one for one in found if one[1].layer is None], generates)
+        return self._sum([one for one in found if one[1].layer is not None], generates, self.around[generates][around])
+
+    def _sum(self, found: Iterable[tuple[Hashable, CountedPart]], generates: bool, sums: Totals = NO_TOTALS) -> Totals:
         for key, unit in found:
             its, many = self.of_part(key, unit, generates=generates), unit.times
-            sums = list(map(add, sums, its if many == 1 else map(many.__mul__, its)))
-        return Totals(*sums)
+            sums = Totals._make(map(add, sums, its if many == 1 else map(many.__mul__, its)))
+        return sums
 
     def of_part(self, key: Hashable, unit: CountedPart, *, generates: bool) -> Totals:
         """Those of one part, remembered. Of a layer that is passed through often, each pass adds the same."""

@@ -148,6 +148,22 @@ class Stack(Component):
         runs = dict(zip(map(id, self.runs), self.runs, strict=True))
         return ((runs[name], times) for name, times in Counter(map(id, self.runs)).items())
 
+    def single_layers(self) -> Iterator[tuple[Run, int]]:
+        """One layer as a run of its own for each kind of layer and way of passing through it, and how many there are.
+
+        As few as `distinct_runs`, and without their numbers: what a sweep multiplies.
+        """
+        if len(runs := self.distinct_runs()) == 1:
+            ((run, times),) = runs
+            return iter([(run._replace(repeat=1), int(run.repeat) * times)])
+        copies: dict[tuple[int, int, int | None], int] = {}
+        layers: dict[tuple[int, int, int | None], Component] = {}
+        for (repeat, layer, passes, cached), times in runs:
+            kind = id(layer), passes, cached
+            copies[kind] = copies.get(kind, 0) + int(repeat) * times
+            layers[kind] = layer
+        return ((Run(1, layer, *kind[1:]), copies[kind]) for kind, layer in layers.items())
+
     def layer_kinds(self) -> Sequence[LayerKind]:
         """Each distinct layer once, however the layers alternate, in the order in which they first appear."""
         return self.cached("layer_kinds", self._layer_kinds)
@@ -263,7 +279,7 @@ def run_length_encoded(layers: Layers) -> tuple[tuple[Run, ...], Sequence[tuple[
     With them each run once and how many there are of it, where that is known without looking at all of them.
     """
     if isinstance(layers, Run):
-        return (layers,) if layers.repeat else (), ()
+        return ((layers,), ((layers, 1),)) if layers.repeat else ((), ())
     kinds, order = layers if isinstance(layers, LayerPattern) else layer_pattern(layers)
     alike = [kind if isinstance(kind, Run) else Run(1, kind) for kind in kinds]
     rows, places, times = runs_of_numbers(order)
