@@ -1,1 +1,1 @@
-"""What everything may use: errors, units, dtypes, symbolic integers, immutable values."""
+"""The bottom layer: errors, units, dtypes, symbolic integers, immutable values. Imports no other package."""

@@ -1,4 +1,4 @@
-"""Dtypes as data: how many bytes a block of elements takes. Integers, so that bytes are exact."""
+"""Dtypes as data: the bytes of a block of elements, as integers, so that results are exact."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from paramcalc.base.errors import ParamcalcError, choices
 
 
 class Dtype(NamedTuple):
-    """`block_bytes` bytes hold `block_elements` elements; a tensor's last block may be partly filled."""
+    """`block_bytes` bytes hold `block_elements` elements; the last block of a tensor may be partly filled."""
 
     name: str
     block_elements: int
     block_bytes: int
 
     def bytes(self, elements: int) -> int:
-        """Bytes for so many elements, the last block rounded up."""
+        """Bytes of a number of elements; the last block counts in full."""
         return -(-elements // self.block_elements) * self.block_bytes
 
 
@@ -33,7 +33,7 @@ SCALAR_DTYPES = (
     Dtype("uint8", 1, 1),
     Dtype("int4", 2, 1),
 )
-# Blocks of 32 with their scale (and minimum) in the block: what llama.cpp keeps caches in (ggml-common.h).
+# Blocks of 32 elements that contain their scale (and minimum): llama.cpp's cache types (ggml-common.h).
 BLOCK_DTYPES = (
     Dtype("q8_0", 32, 34),
     Dtype("q5_1", 32, 24),
@@ -57,12 +57,12 @@ DTYPE_ALIASES = {
     "fp8_e4m3": "float8_e4m3fn",
     "fp8_e5m2": "float8_e5m2",
 }
-DEFAULT = "float32"  # what transformers assumes where a config names no dtype
-QUANTISED_REST = "bfloat16"  # of what is not quantised, where a quantised checkpoint's config names none (gpt-oss)
+DEFAULT = "float32"  # transformers' default if a config names no dtype
+QUANTISED_REST = "bfloat16"  # dtype of the unquantised tensors, if a quantised checkpoint names none (gpt-oss)
 
 
 def dtype(name: str) -> Dtype:
-    """The dtype of that name, in any case and with or without `torch.`.
+    """Look up a dtype by name, in any case, with or without `torch.`.
 
     Raises ParamcalcError with the choices.
     """

@@ -1,4 +1,4 @@
-"""Every error that bad input can cause; `main` prints them as two lines and never shows a traceback."""
+"""Errors for bad input, and hints that name the nearest valid choices. `main` prints an error as two lines."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 
 class ParamcalcError(Exception):
-    """Base of every error raised for bad input: what is wrong and where, plus what to do about it.
+    """Base of all errors for bad input, with a message (the problem and its place) and a hint (the remedy).
 
-    `exit_code` is what the command line returns: 2, could not run; 1, ran and the answer is no.
+    `exit_code` is the command's exit code: 2 if it could not run, 1 if it ran and the answer is no.
     """
 
     exit_code = 2
@@ -24,21 +24,21 @@ class SourceError(ParamcalcError):
 
 
 class ConfigError(ParamcalcError):
-    """The config was read, but a field is missing, has an impossible value, or contradicts another."""
+    """A config field is missing, has an impossible value, or contradicts another."""
 
 
 class UnknownFamilyError(ParamcalcError):
-    """No recipe is known for this `model_type` or class."""
+    """There is no recipe for this `model_type` or class."""
 
 
 class StrictError(ParamcalcError):
-    """`strict` was asked for and the count would carry warnings."""
+    """The count has warnings, and `strict` forbids them."""
 
     exit_code = 1
 
 
 def nearest(word: str, choices: Iterable[str], *, fallback: str) -> str:
-    """A hint that names the closest choices, or `fallback` when nothing is close."""
+    """A hint that names the closest choices, or `fallback` if none is close."""
     import difflib
 
     close = difflib.get_close_matches(word, list(choices), n=3, cutoff=0.6)
@@ -48,18 +48,18 @@ def nearest(word: str, choices: Iterable[str], *, fallback: str) -> str:
 
 
 def choices(word: str, known: Sequence[str], *, shown: Sequence[str] = ()) -> str:
-    """A hint that names the closest and all that are known, or those of them that are `shown`."""
+    """A hint that names the closest choices, and all known ones, or only the `shown` ones."""
     close = nearest(word, known, fallback="")
     return f"{close} known: {', '.join(shown or known)}".strip()
 
 
 def one_line(text: str, most: int = 1_000) -> str:
-    """`text` as one printable line of at most `most` characters."""
+    """`text` as one printable line, cut at `most` characters."""
     return printable(text if len(text) <= most else text[: most - 3] + "...")
 
 
 def printable(text: str) -> str:
-    """`text` with what would break a line or steer a terminal escaped."""
+    """`text` with line breaks and terminal control characters escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

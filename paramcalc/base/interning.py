@@ -10,15 +10,17 @@ T = TypeVar("T")
 
 
 class InternPool:
-    """Frozen objects, equal ones once: those that are made of it can be told apart by identity."""
+    """A set of frozen objects without equal ones: two objects in it are equal if they are identical."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[Any, ...], Any] = {}
-        self.numbers: dict[int, int] = {}  # of objects in here, by their identity; negative, as no size is
+        self.numbers: dict[int, int] = {}  # id(object) to a negative number, which no size can equal
 
     def intern(self, key: tuple[Any, ...], made: Any) -> Any:
-        """A new object, or the equal one that was made with other fields left to their defaults; found under this key
-        from now on."""
+        """The pool's object equal to `made`, which is added if there is none; `key` leads to it from now on.
+
+        Two keys lead to one object if one of them leaves out a field that has its default.
+        """
         all_fields = ("", type(made), *map(self.key, made.values().values()))
         found = self.objects[key] = self.objects.setdefault(all_fields, made)
         if found is made:
@@ -26,7 +28,7 @@ class InternPool:
         return found
 
     def replaced(self, one: Any, changes: dict[str, Any]) -> Any:
-        """The object with other values in some fields."""
+        """The pool's object that differs from `one` by `changes`."""
         key = (self.key(one), *changes, *map(self.key, changes.values()))
         try:
             found = self.objects.get(key)
@@ -37,14 +39,14 @@ class InternPool:
         return found
 
     def key(self, value: Any) -> Any:
-        """What stands for a value in keys; itself where it is plain, or from elsewhere."""
+        """A hashable stand-in for a value: the number of an object in the pool, else the value itself."""
         if type(value) is not dict:
             return self.numbers.get(id(value), value)
         parts = tuple(map(self.numbers.get, map(id, value.values())))
         return (*value, *parts) if all(parts) else value
 
     def call(self, make: Callable[..., T], *args: Any, **options: Any) -> T:
-        """What `make` makes, of objects in here."""
+        """Call `make`; every frozen object that it creates is taken from this pool."""
         token = _pool.set(self)
         try:
             return make(*args, **options)
@@ -56,9 +58,9 @@ _pool: ContextVar[InternPool | None] = ContextVar("pool", default=None)
 
 
 class InterningMeta(type):
-    """How frozen objects are made: taken from the pool where there is one and it has an equal one."""
+    """Metaclass of frozen objects: within `InternPool.call`, the constructor returns the pool's equal object."""
 
-    mappings: bool  # whether a field is a dict of parts
+    mappings: bool  # a field is a dict of parts
 
     def __call__(cls, **values: Any) -> Any:
         pool = _pool.get()
@@ -69,6 +71,6 @@ class InterningMeta(type):
         key = (cls, *values, *stand_ins)
         try:
             found = pool.objects.get(key)
-        except TypeError:  # it holds an object from elsewhere, which has no hash: so is it
+        except TypeError:  # a field holds an object from outside the pool, which has no hash
             return super().__call__(**values)
         return pool.intern(key, super().__call__(**values)) if found is None else found

@@ -1,4 +1,4 @@
-"""What errors say of a value."""
+"""Phrases of error messages."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 
 def out_of_range(value: int, most: int) -> str:
-    """What is said of a size that is a slip."""
+    """The complaint about an implausibly large size."""
     size = f"{value:,}" if value < 10**24 else "absurdly large"
     return f"is {size}; more than {most:,} cannot be meant"
 
 
 class _Brief(Repr):
-    """Values as their files write them, cut short."""
+    """Values in JSON notation, shortened."""
 
     def repr_bool(self, x: bool, _level: int) -> str:
         return "true" if x else "false"
 
-    def repr_NoneType(self, _x: None, _level: int) -> str:  # noqa: N802  (reprlib goes by the type's name)
+    def repr_NoneType(self, _x: None, _level: int) -> str:  # noqa: N802  (reprlib looks the method up by the type's name)
         return "null"
 
 
@@ -27,6 +27,6 @@ _BRIEF.maxlevel, _BRIEF.maxstring, _BRIEF.maxother, _BRIEF.maxlong = 3, 60, 60, 
 
 
 def short_repr(value: Any) -> str:
-    """A value for a message, cut short."""
-    text = _BRIEF.repr(value)  # never the whole of it: aliases make a short YAML file a value without end
+    """A value, shortened for a message."""
+    text = _BRIEF.repr(value)  # bounded depth: YAML aliases can make a short file an endless value
     return text if len(text) <= 40 else text[:37] + "..."

@@ -1,8 +1,8 @@
 """Integers that remember how they were computed, so that a count can show its arithmetic.
 
-A recipe multiplies sizes (`c.num_attention_heads * c.head_dim`) and gets an ordinary integer; `explain` reads the
-same value back as a formula (`h d_h`). An operation that is not recorded here gives a plain number: a formula may
-be less telling than it could be, never wrong.
+A recipe multiplies sizes (`c.num_attention_heads * c.head_dim`) and gets an integer; `explain` reads the same value
+back as a formula (`h d_h`). An operation that is not recorded gives a plain number, so a formula may contain numbers
+instead of symbols, but it is never wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ORDER = ["L", "V", "E", "k", "d", "h", "g", "d_h", "d_n", "d_r", "d_v", "r_q", "
 
 
 class SymbolicInt(int):
-    """An integer with a symbol (`d`) or the sum, product or difference that made it. Behaves as the integer."""
+    """An integer that also holds its symbol (`d`), or the operation (sum, product, difference) that computed it."""
 
     expression: tuple[Any, ...]
 
@@ -44,7 +44,7 @@ class SymbolicInt(int):
 
     def __rmul__(self, other: int) -> SymbolicInt:
         if not isinstance(other, int):
-            return NotImplemented  # a list, say: [layer] * depth
+            return NotImplemented  # a list: [layer] * depth
         return SymbolicInt(int(other) * int(self), ("*", other, self))
 
     def __radd__(self, other: int) -> SymbolicInt:
@@ -54,7 +54,7 @@ class SymbolicInt(int):
 
 
 def symbolic(symbol: str, value: int, *, origin: str = "") -> SymbolicInt:
-    """`value` under a symbol of its own; `origin` says where it comes from (a config key, or `d / h`)."""
+    """An integer with a symbol; `origin` names its source (a config key, or `d / h`)."""
     return SymbolicInt(value, (symbol, origin))
 
 
@@ -90,7 +90,7 @@ def polynomial_product(left: Counter[Monomial], right: Counter[Monomial]) -> Cou
 
 
 def symbols_in(size: int) -> dict[str, tuple[int, str]]:
-    """Every symbol in the size: its value and where it comes from."""
+    """Every symbol in the size, with its value and origin."""
     if not isinstance(size, SymbolicInt) or not size.expression:
         return {}
     operation, *operands = size.expression
@@ -134,7 +134,7 @@ def _place(monomial: Monomial) -> tuple[int, int, list[tuple[int, str]]]:
 
 
 def symbols_and_numbers(size: int) -> tuple[str, str]:
-    """One dimension as (symbols, numbers): `("h d_h", "32 x 128")`; sums come in brackets."""
+    """One dimension as (symbols, numbers): `("h d_h", "32 x 128")`; sums are in brackets."""
     if not isinstance(size, SymbolicInt) or not size.expression:
         return f"{size:,}", f"{size:,}"
     operation, *operands = size.expression
@@ -150,12 +150,12 @@ def symbols_and_numbers(size: int) -> tuple[str, str]:
 
 
 def bracketed(text: str) -> str:
-    """A sum in brackets, so that it can stand in a product."""
+    """Put a sum in brackets, so that it can be a factor."""
     return f"({text})" if " + " in text or " - " in text else text
 
 
 def simplify(terms: Counter[Monomial], values: Mapping[str, int]) -> tuple[Counter[Monomial], list[str]]:
-    """The same polynomial where sizes coincide, and the facts used: `h d_h = d` turns 2 d h d_h into 2 d^2."""
+    """The polynomial simplified by equal sizes, and the equations used: `h d_h = d` turns 2 d h d_h into 2 d^2."""
     facts: list[str] = []
     for old, factor, new in _coincidences(values):
         shorter: Counter[Monomial] = Counter()
@@ -169,7 +169,7 @@ def simplify(terms: Counter[Monomial], values: Mapping[str, int]) -> tuple[Count
 
 
 def _coincidences(values: Mapping[str, int]) -> Iterator[tuple[Monomial, int, str]]:
-    """(product of symbols, factor, symbol): h d_h = d, g d_h = d, d_ff = 4 d, where the numbers say so."""
+    """Equations that the values satisfy, as (product of symbols, factor, symbol): h d_h = d, g d_h = d, d_ff = 4 d."""
     d = values.get("d")
     if not d:
         return

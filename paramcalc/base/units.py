@@ -1,4 +1,4 @@
-"""Counts and bytes as people write them. Integers inside; rounding happens here and nowhere else."""
+"""Human-readable counts and bytes, in both directions. Figures are integers; only this module rounds them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 
 
 def human_count(number: int) -> str:
-    """`8030261248` as `8.03 B`: decimal, three figures or so."""
+    """`8030261248` as `8.03 B`: decimal, about three digits."""
     return _scaled(number, COUNT_UNITS) or f"{number:,}"
 
 
 def short_count(number: int) -> str:
-    """`109529856` as `110 M`, `1408255488` as `1.41 B`: three figures, for plots; `2 B` where that is exact."""
+    """`109529856` as `110 M`, `1408255488` as `1.41 B`: three digits, for plots; `2 B` if that is exact."""
     for factor, unit in COUNT_UNITS:
         if number >= factor:
             value = Decimal(number) / factor
@@ -37,12 +37,12 @@ def short_count(number: int) -> str:
 
 
 def human_bytes(number: int) -> str:
-    """`16060522496` as `14.96 GiB`: binary, and always says so."""
+    """`16060522496` as `14.96 GiB`: always in binary units."""
     return _scaled(number, BYTE_UNITS) or f"{number:,} B"
 
 
 def human_flops(number: int) -> str:
-    """`158140695838720` as `158.1 TFLOP`: decimal, as rates of hardware are."""
+    """`158140695838720` as `158.1 TFLOP`: decimal, like hardware specifications."""
     return _scaled(number, FLOP_UNITS) or f"{number:,} FLOP"
 
 
@@ -66,7 +66,7 @@ def number_of(number: int, word: str) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """A share with one decimal; more where it would read as zero."""
+    """A percentage with one decimal; with more decimals if it would read as zero."""
     if not whole or not part:
         return "0.0 %"
     share = Decimal(100 * part) / whole
@@ -77,7 +77,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def parse_amount(text: str) -> tuple[int, bool]:
-    """A budget such as `1.1B`, `4e9` or `8GiB`: the number, and whether it is bytes. Decimal K, M, B, T, and G as B.
+    """Parse a budget such as `1.1B`, `4e9` or `8GiB` into (number, is it bytes). K, M, B (or G), T are decimal.
 
     Raises ParamcalcError for anything else.
     """
@@ -94,10 +94,9 @@ def parse_amount(text: str) -> tuple[int, bool]:
 
 
 def parse_tokens(text: str) -> int:
-    """Tokens as people write them: `8192`, `8k` = 8,192, `128k` = 131,072, `1.5k` = 1,536 (k and m are binary, as in
-    model cards).
+    """Parse a number of tokens: `8192`, `8k` = 8,192, `128k` = 131,072, `1.5k` = 1,536.
 
-    Raises ParamcalcError when the text is not a whole number of tokens from 1 on.
+    k and m are binary, as in model cards. Raises ParamcalcError if the text is not a positive whole number of tokens.
     """
     match = re.fullmatch(r"\s*([0-9][0-9,_]{0,30}(?:\.[0-9]{1,9})?)\s*([km]?)\s*", text, re.IGNORECASE)
     number = Decimal(match[1].replace(",", "").replace("_", "")) * _TOKENS[match[2].lower()] if match else Decimal(0)
@@ -107,9 +106,9 @@ def parse_tokens(text: str) -> int:
 
 
 def parse_bytes(text: str) -> int:
-    """A size such as `24GiB`, `80GB` (decimal) or a plain number of bytes.
+    """Parse a size such as `24GiB`, `80GB` (decimal) or a plain number of bytes.
 
-    Raises ParamcalcError for anything else; `G` alone is neither GiB nor GB, and refused.
+    Raises ParamcalcError for anything else, also for `G` alone, which could be GiB or GB.
     """
     match = re.fullmatch(r"\s*([0-9][0-9,_]{0,30}(?:\.[0-9]+)?)\s*(|B|[KMGT]i?B)\s*", text, re.IGNORECASE)
     if not match:

@@ -1,4 +1,4 @@
-"""Value objects that cost nothing to declare."""
+"""Immutable value objects whose classes are cheap to create."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_: Any) -> Any:
-        """Only type checkers read it, and typing has it from 3.11 on."""
+        """Does nothing at run time. `typing` has it only since Python 3.11."""
         return lambda cls: cls
 
 
 REQUIRED: Any = object()
-CACHE_ATTRIBUTE = "_cached"  # what an object may hold beside its fields
+CACHE_ATTRIBUTE = "_cached"  # the attribute, next to the fields, that holds derived values
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Frozen(metaclass=InterningMeta):
-    """Keyword-only, frozen fields, declared as in a dataclass (`width: int`, `bias: bool = False`); equal by value.
+    """Base class with keyword-only, frozen fields, declared as in a dataclass (`width: int`, `bias: bool = False`).
 
-    Not a dataclass in fact: that compiles six methods for each class at every start, which for the component classes
-    is more than the count itself takes. Raises TypeError for an unknown or missing field.
+    Objects are equal by value. It is not a dataclass, because a dataclass compiles six methods for each class at every
+    start: for the component classes that takes longer than a count. Raises TypeError for an unknown or missing field.
     """
 
     fields: ClassVar[Mapping[str, Any]] = {}  # name: default, or REQUIRED
     required: ClassVar[Set[str]] = frozenset()
-    mappings: ClassVar[bool] = False  # whether a field is a dict
+    mappings: ClassVar[bool] = False  # a field is a dict
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = cls.__dict__.get("__annotations__", {})  # noqa: RUF063  (only the names are wanted, not the types)
+        own = cls.__dict__.get("__annotations__", {})  # noqa: RUF063  (only the names are used, not the types)
         cls.fields = {**cls.fields, **{name: cls.__dict__.get(name, REQUIRED) for name in own}}
         cls.required = frozenset(name for name, default in cls.fields.items() if default is REQUIRED)
         cls.mappings = cls.mappings or any(kind.startswith("dict[") for kind in own.values())
@@ -61,18 +61,18 @@ class Frozen(metaclass=InterningMeta):
             return False
         pool = _pool.get()
         if pool is not None and pool.numbers.keys() >= {id(self), id(other)}:
-            return False  # where equal ones are one
+            return False  # a pool has no two equal objects
         values = _values_of(type(self))
         return bool(values(self.__dict__) == values(other.__dict__))
 
-    __hash__ = None  # type: ignore[assignment]  # dicts go by identity: see `Pool`
+    __hash__ = None  # type: ignore[assignment]  # a dict of objects has to use their identity: see `InternPool`
 
     def __repr__(self) -> str:
-        said = (f"{name}={value!r}" for name, value in self.values().items() if value != self.fields[name])
-        return f"{type(self).__name__}({', '.join(said)})"
+        shown = (f"{name}={value!r}" for name, value in self.values().items() if value != self.fields[name])
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def replace(self, **changes: Any) -> Self:
-        """The same with other values in some fields."""
+        """A copy with other values in some fields."""
         if not self.fields.keys() >= changes.keys():
             raise self._wrong(changes)
         pool = _pool.get()
@@ -89,7 +89,7 @@ class Frozen(metaclass=InterningMeta):
         return {name: self.__dict__[name] for name in self.fields}
 
     def cached(self, name: str, derive: Callable[[], Iterable[T]]) -> tuple[T, ...]:
-        """What is derived from the fields alone, derived once: nothing here ever changes."""
+        """Values derived from the fields by `derive`, computed once and stored under `name`."""
         memory = self.__dict__.setdefault(CACHE_ATTRIBUTE, {})
         if name not in memory:
             memory[name] = tuple(derive())
@@ -99,5 +99,5 @@ class Frozen(metaclass=InterningMeta):
 
 @cache
 def _values_of(cls: type[Frozen]) -> Callable[[Mapping[str, Any]], Any]:
-    """How to take all fields at once."""
+    """A function that reads all fields from an object's `__dict__`."""
     return itemgetter(*cls.fields) if cls.fields else lambda _: ()

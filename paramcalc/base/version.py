@@ -1,4 +1,4 @@
-"""The version, in one place; pyproject reads it from here. And that of the JSON, which changes less often."""
+"""Version of the package, which pyproject.toml reads from here, and version of the JSON schemas."""
 
 __version__ = "0.1.0"
 SCHEMA_VERSION = 1

@@ -271,7 +271,7 @@ def descendants(component: Component, prefix: str = "") -> Iterator[tuple[str, C
 
 
 def block_figures(blocks: Iterable[TraceBlock], place: TracePosition) -> list[TraceBlockDict]:
-    """The blocks as data, with every shape in numbers: an add gives back the shape that came in."""
+    """The blocks as data, with every shape in numbers: a residual connection restores the input shape."""
     sizes = place.sizes()
     shape = [sizes[BATCH], sizes[TOKENS]]
     found: list[TraceBlockDict] = []

@@ -1,4 +1,4 @@
-"""Base classes of the JSON contract: frozen models, dumped as they are; counts and bytes are integers."""
+"""Base classes of the JSON contract. Counts and bytes are integers."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from paramcalc.reports.shapes.base import Status as Status
 
 
 class Report(BaseModel):
-    """Base of all reports."""
+    """Base of all reports and their parts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Answer(Report):
-    """Base of the reports that are an answer as a whole."""
+    """Base of reports that answer a command."""
 
     schema_version: int = SCHEMA_VERSION
     version: str = __version__
 
 
 class ModelInfo(Report):
-    """Which model was counted, as what, and how far the figures are to be trusted."""
+    """The model, and how reliable its figures are."""
 
     name: str
     family: str
-    architecture: str = Field(description="class of the reference implementation that is counted")
+    architecture: str = Field(description="reference class whose parameters are counted")
     source: str
     status: Status = Field(description="exact: equal to the reference class to the last parameter")
     dtype: str

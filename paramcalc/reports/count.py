@@ -1,4 +1,4 @@
-"""What paramcalc answers: frozen models whose dump is the JSON that others build on. Counts and bytes are integers."""
+"""The schemas of a count, of its explanation, and of the lists of presets, families and formats."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from paramcalc.reports.base import Answer, ModelInfo, Report, Status
 
 
 class Parameters(Report):
-    """Scalars of trained tensors; tied ones once."""
+    """Elements of trained tensors; tied tensors count once."""
 
     total: int
-    active: int = Field(description="total minus the routed experts one token does not use; both embeddings included")
+    active: int = Field(description="total minus the routed experts that one token does not use; with both embeddings")
     active_without_input_embedding: int = Field(
-        description="active minus the lookup tables at the input, unless a tied head multiplies by them"
+        description="active minus the input lookup tables, except those that a tied head multiplies by"
     )
     non_embedding: int = Field(description="total minus embeddings and output head")
-    buffers: int = Field(description="elements of persistent buffers: saved with the model, not trained, not in total")
-    mtp: int = Field(description="parameters of multi-token-prediction modules that the class does not build")
+    buffers: int = Field(description="elements of persistent buffers: saved, not trained, and not part of total")
+    mtp: int = Field(description="parameters of multi-token-prediction modules that the reference class does not build")
 
 
 class Share(Report):
@@ -30,7 +30,7 @@ class Share(Report):
 
 
 class LayerRun(Report):
-    """Equal layers in a row; `total` and `active` are those of one layer."""
+    """Equal consecutive layers; `total` and `active` are those of one layer."""
 
     stack: str
     repeat: int
@@ -40,14 +40,14 @@ class LayerRun(Report):
 
 
 class WeightBytes(Report):
-    """Bytes of all parameters in one dtype. Buffers, and checkpoints that are quantised, are for `memory`."""
+    """Bytes of all parameters in one dtype. Buffers and quantised checkpoints are part of `memory` only."""
 
     dtype: str
     bytes: int
 
 
 class CountReport(Answer):
-    """How many parameters a model has, where they sit, and what they weigh."""
+    """The parameters of a model: how many, in which parts, and their bytes."""
 
     model: ModelInfo
     warnings: tuple[str, ...]
@@ -59,7 +59,7 @@ class CountReport(Answer):
 
 
 class Symbol(Report):
-    """A letter of the formulas: its value and the config field (or rule) it comes from."""
+    """A symbol in the formulas: its value and its origin (a config field or a rule)."""
 
     symbol: str
     value: int
@@ -78,7 +78,7 @@ class Line(Report):
 
 
 class Explanation(Answer):
-    """How a count comes about, so that a reader with pen and paper can follow."""
+    """The arithmetic of a report, line by line, to be checked by hand."""
 
     model: ModelInfo
     warnings: tuple[str, ...]
@@ -94,7 +94,7 @@ class PresetInfo(Report):
     status: Status
     total: int
     active: int
-    published: dict[str, int | str] = Field(description="what the publisher states, as stated")
+    published: dict[str, int | str] = Field(description="figures of the publisher, as published")
     source: str
 
 
@@ -103,28 +103,28 @@ class FamilyField(Report):
 
     name: str = Field(description="canonical name")
     key: str = Field(description="the family's own key")
-    default: str = Field(description="the class's default as JSON")
+    default: str = Field(description="default of the reference class, as JSON")
 
 
 class FamilyInfo(Report):
-    """A model_type that paramcalc understands, and how that was verified."""
+    """A supported model_type, and how it was verified."""
 
     name: str
-    architecture: str = Field(description="the reference class counted when the config names none")
+    architecture: str = Field(description="reference class that is counted if the config names none")
     summary: str
     mixers: str = Field(description="kinds of attention and recurrence in its layers")
-    goldens: int = Field(description="configs whose counts by the reference are tests")
+    goldens: int = Field(description="configs whose counts were taken from the reference and are tested")
     verified_by: str
     fields: tuple[FamilyField, ...] = ()
 
 
 class DtypeInfo(Report):
-    """A format that weights or caches can have."""
+    """A format of weights or caches."""
 
     name: str
-    bits: str = Field(description="of one value with its scales, in a 4096 x 4096 matrix; of mixed files in all")
+    bits: str = Field(description="per value with its scales, in a 4096 x 4096 matrix; for mixed files the average")
     layout: str
-    leaves: str = Field(description="what it leaves as it is, where nothing else is said")
+    leaves: str = Field(description="tensors that stay unquantised by default")
     use: Literal["weights", "cache", "both"]
     exact: bool = Field(description="false: bytes are an estimate")
     source: str

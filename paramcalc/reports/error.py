@@ -1,4 +1,4 @@
-"""The schema of a failure, which a command that was asked for JSON writes instead of its answer."""
+"""The schema of a failure, which a command writes with --json instead of its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schemas of a verdict on a device, and of the devices themselves."""
+"""The schemas of a verdict on a device, and of the devices."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from paramcalc.reports.memory import AssumptionInfo, PerDevice
 
 
 class DeviceInfo(Report):
-    """A GPU or its like."""
+    """A GPU or another accelerator."""
 
     name: str
     vendor: str
-    memory_bytes: int = Field(description="in all, as the vendor's tool reports it")
-    memory_is_stated: bool = Field(description="no report of the device is known: memory is what the vendor states")
+    memory_bytes: int = Field(description="total, as the vendor's tool reports it")
+    memory_is_stated: bool = Field(description="true: no tool's report is known, and memory is the vendor's statement")
     bandwidth_gb_s: int | None = Field(description="decimal GB/s")
     bf16_tflops: int | None = Field(description="dense")
     fp8_tflops: int | None = Field(description="dense")
@@ -41,38 +41,38 @@ class BestFormat(Report):
 
 
 class Change(Report):
-    """A single change that would make it fit."""
+    """One change that would make the model fit."""
 
     change: str = Field(description="context, batch, kv_cache_dtype, dtype, devices or gpu")
     to: str | int
-    used_bytes: int = Field(description="on the fullest device, then")
+    used_bytes: int = Field(description="on the fullest device after the change")
 
 
 class FitReport(Answer):
-    """Whether a model fits, and what would have to change. Advice: the figures beside it are what counts."""
+    """The verdict whether a model fits, and which changes would make it fit."""
 
     model: ModelInfo
     warnings: tuple[str, ...]
-    notes: tuple[str, ...] = Field(description="how the figures are meant where implementations differ")
+    notes: tuple[str, ...] = Field(description="choices on which implementations differ")
     assumptions: AssumptionInfo
-    weights_format: str = Field(description="that takes the most bytes of all weights")
-    kv_cache_dtype: str = Field(description="of keys, and of values where it is another")
-    latent: bool = Field(description="whether some of the attention is latent, so that `mla` matters")
+    weights_format: str = Field(description="format with the largest share of the weight bytes")
+    kv_cache_dtype: str = Field(description="dtype of keys, and of values if it differs")
+    latent: bool = Field(description="some attention layers are latent (MLA), so `mla` has an effect")
     gpu: DeviceInfo
     gpu_memory_utilization: str = Field(description="share of the memory that may be used")
-    budget_bytes: int = Field(description="what that is")
+    budget_bytes: int = Field(description="that share in bytes")
     fits: bool
     used_bytes: int = Field(description="on the fullest device")
-    used_percent: float = Field(description="of the device's whole memory")
-    free_bytes: int = Field(description="what is left of the budget; below 0 where it does not fit")
+    used_percent: float = Field(description="of the device's total memory")
+    free_bytes: int = Field(description="rest of the budget; negative if the model does not fit")
     per_device: PerDevice
     largest_context: int | None = Field(
-        description="tokens at this batch that memory allows; 0: not even one, null: no limit"
+        description="tokens that fit at this batch size; 0: not even one, null: memory sets no limit"
     )
-    largest_batch: int | None = Field(description="sequences at this context; 0: not even one")
-    stated_positions: int | None = Field(description="tokens that the config says its model is made for")
-    fewest_devices: FewestDevices | None = Field(description="null: none of those tried")
+    largest_batch: int | None = Field(description="sequences that fit at this context; 0: not even one")
+    stated_positions: int | None = Field(description="maximum context that the config states")
+    fewest_devices: FewestDevices | None = Field(description="null: no number of devices that was tried is enough")
     best_format: BestFormat | None = Field(
-        description="the checkpoint's own where that is quantised, or of a ladder from bfloat16 to four bits"
+        description="the checkpoint's own if it is quantised and fits, else one from bfloat16 down to about two bits"
     )
-    changes: tuple[Change, ...] = Field(description="each for itself would make it fit; none where it does")
+    changes: tuple[Change, ...] = Field(description="each would make the model fit on its own; empty if it fits")

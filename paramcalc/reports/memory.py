@@ -1,4 +1,4 @@
-"""The schema of a memory report: what others build on. All bytes are exact integers."""
+"""The schema of a memory report. All bytes are exact integers."""
 
 from __future__ import annotations
 
@@ -8,58 +8,60 @@ from paramcalc.reports.base import Answer, ModelInfo, Report
 
 
 class AssumptionInfo(Report):
-    """Under which assumptions the figures hold."""
+    """The assumptions under which the figures hold."""
 
     context: int = Field(description="tokens of each sequence, prompt and answer")
-    batch: int = Field(description="sequences at a time")
-    source: int | None = Field(description="tokens an encoder has read; as many as context where null")
-    dtype: str | None = Field(description="format of the weights; the checkpoint's own where null")
+    batch: int = Field(description="number of sequences")
+    source: int | None = Field(description="tokens that an encoder reads; null: as many as context")
+    dtype: str | None = Field(description="format of the weights; null: the checkpoint's own")
     dtype_of: tuple[tuple[str, str], ...] = Field(description="(category or path, format)")
-    include_mtp: bool = Field(description="modules for multi-token prediction are in the weights")
-    kv_cache_dtype: str | None = Field(description="dtype of keys and values; the checkpoint's where null")
-    v_cache_dtype: str | None = Field(description="dtype of values where it is not that of keys")
-    state_dtype: str | None = Field(description="dtype of recurrent states; the reference's where null")
+    include_mtp: bool = Field(description="weights include modules for multi-token prediction")
+    kv_cache_dtype: str | None = Field(description="dtype of keys and values; null: the checkpoint's")
+    v_cache_dtype: str | None = Field(description="dtype of values if it differs from that of keys")
+    state_dtype: str | None = Field(description="dtype of recurrent states; null: the reference's")
     kv_policy: str
     mla: str
     conv_columns: str
     tensor_parallel: int = Field(description="devices that share each layer")
-    pipeline_parallel: int = Field(description="stages of layers, one after the other")
-    expert_parallel: int = Field(description="devices, or groups of them, that take whole experts")
-    data_parallel: int = Field(description="groups that share the batch; each has all of attention, none all experts")
-    prefill_chunk: int = Field(description="tokens that one step prefills at most")
-    attention: str = Field(description="flash, or eager: with the scores in memory as a whole")
+    pipeline_parallel: int = Field(description="consecutive stages of layers")
+    expert_parallel: int = Field(description="devices, or groups of devices, among which whole experts are divided")
+    data_parallel: int = Field(
+        description="groups that share the batch; attention is replicated in each, experts are divided among all"
+    )
+    prefill_chunk: int = Field(description="maximum number of tokens that one step prefills")
+    attention: str = Field(description="flash, or eager: the full score matrix is in memory")
     logits_dtype: str
-    overhead: int = Field(description="bytes that each device loses")
+    overhead: int = Field(description="bytes on each device that are not available for tensors")
 
 
 class FormatShare(Report):
-    """What is stored in one format."""
+    """Tensors stored in one format."""
 
     tensors: int
-    parameters: int = Field(description="logical: what the unquantised tensors hold; none of buffers")
+    parameters: int = Field(description="logical, as in the unquantised tensors; without buffers")
     bytes: int
 
 
 class WeightsPart(Report):
-    """The weights as they are stored."""
+    """The weights as stored."""
 
     bytes: int
     by_format: dict[str, FormatShare]
     by_category: dict[str, int]
-    bits_per_weight: str = Field(description="bits of all tensors for each parameter, to three decimals")
-    file_records: int = Field(description="what only files keep beside them (shapes, code tables); not in bytes")
-    estimate: bool = Field(description="how some of them are stored is not known to the byte; warnings say why")
+    bits_per_weight: str = Field(description="bits of all tensors per parameter, three decimals")
+    file_records: int = Field(description="bytes that exist only in files (shapes, code tables); not part of bytes")
+    estimate: bool = Field(description="true: how some tensors are stored is not known exactly; see warnings")
 
 
 class Limited(Report):
-    """Entries that do not go on growing with the context, or grow slower."""
+    """Cache entries that stop growing with the context (windows), or grow slower (strides)."""
 
-    tokens: int = Field(description="entries at most, or tokens for each entry")
+    tokens: int = Field(description="maximum number of entries, or tokens per entry")
     bytes_per_entry: int
 
 
 class PerSequence(Report):
-    """What one sequence keeps: fixed + per_token x T, windows up to their size, strides one entry for so many."""
+    """Cache of one sequence: fixed + per_token x T, plus windows up to their size, plus one entry per stride."""
 
     bytes: int
     fixed: int
@@ -69,49 +71,49 @@ class PerSequence(Report):
 
 
 class CachePart(Report):
-    """Keys and values, or what stands for them."""
+    """The KV cache: keys and values, or their latent form."""
 
     bytes: int
-    dtype: str = Field(description="of keys, and of values where it is another")
-    latent: bool = Field(description="whether some of the attention is latent, so that `mla` matters")
-    bytes_per_token: int = Field(description="what each token adds while it is inside all windows")
+    dtype: str = Field(description="of keys, and of values if it differs")
+    latent: bool = Field(description="some attention layers are latent (MLA), so `mla` has an effect")
+    bytes_per_token: int = Field(description="growth per token as long as all windows have room")
     per_sequence: PerSequence
 
 
 class StatePart(Report):
-    """Recurrent and convolution states, which do not grow."""
+    """Recurrent and convolution states, which do not grow with the context."""
 
     bytes: int
     per_sequence: int
 
 
 class Logits(Report):
-    """Scores of the vocabulary."""
+    """Scores over the vocabulary."""
 
     bytes: int
-    tokens: int = Field(description="that need them: the last of each sequence, or all where the model only reads")
+    tokens: int = Field(description="the last token of each sequence; every token if the model does not generate")
     vocabulary: int
     dtype: str
 
 
 class Activations(Report):
-    """What the widest layer makes of one chunk of tokens."""
+    """Activations of the widest layer for one chunk of tokens."""
 
     bytes: int
-    tokens: int = Field(description="of one chunk")
+    tokens: int = Field(description="in one chunk")
     channels: int = Field(description="alive at once for one token, in the widest layer")
     dtype: str
 
 
 class Scores(Report):
-    """What eager attention adds: each head's scores of a chunk against the whole context, twice."""
+    """Scores of eager attention: for each head a chunk against the full context, before and after the softmax."""
 
     bytes: int
     heads: int
 
 
 class WorkingPart(Report):
-    """What a step needs besides weights and caches."""
+    """Memory that one step needs in addition to weights, caches and states."""
 
     bytes: int
     estimate: bool
@@ -122,28 +124,28 @@ class WorkingPart(Report):
 
 
 class OverheadPart(Report):
-    """What a device loses to the driver's context, graphs, communication buffers and its allocator."""
+    """Memory of a device that is lost to the driver's context, graphs, communication buffers and the allocator."""
 
     bytes: int
     estimate: bool
 
 
 class BytesPart(Report):
-    """A part of a device's memory."""
+    """One part of a device's memory."""
 
     bytes: int
 
 
 class RuleShare(Report):
-    """What a device holds by one rule."""
+    """Memory one device holds under one sharding rule."""
 
     tensors: int
     bytes: int
-    weights: tuple[str, ...] = Field(description="paths of the tensors that it divides")
+    weights: tuple[str, ...] = Field(description="paths of the tensors that the rule divides")
 
 
 class StageShare(Report):
-    """What the fullest device of a pipeline stage holds."""
+    """Memory of the fullest device of a pipeline stage."""
 
     first_layer: int
     layers: int
@@ -156,10 +158,10 @@ class StageShare(Report):
 
 
 class PerDevice(Report):
-    """What the fullest device holds, shares that do not come out even rounded up."""
+    """Memory of the fullest device; uneven shares are rounded up."""
 
     devices: int
-    stage: int = Field(description="the pipeline stage of the fullest device, from 0 on")
+    stage: int = Field(description="pipeline stage of the fullest device; the first is 0")
     weights: BytesPart
     kv_cache: BytesPart
     state: BytesPart
@@ -171,22 +173,22 @@ class PerDevice(Report):
 
 
 class TotalPart(Report):
-    """The sum."""
+    """The sum of all parts."""
 
     bytes: int
 
 
 class MemoryReport(Answer):
-    """What a model takes in bytes, and under which assumptions."""
+    """The memory of a model in bytes, and the assumptions behind it."""
 
     model: ModelInfo
-    warnings: tuple[str, ...] = Field(description="why a figure may not be exact, and what was assumed")
-    notes: tuple[str, ...] = Field(description="how the figures are meant where implementations differ")
+    warnings: tuple[str, ...] = Field(description="reasons why a figure may not be exact, and assumptions made")
+    notes: tuple[str, ...] = Field(description="choices on which implementations differ")
     assumptions: AssumptionInfo
     weights: WeightsPart
     kv_cache: CachePart
     state: StatePart
     working: WorkingPart
     overhead: OverheadPart
-    total: TotalPart = Field(description="of the model held once")
+    total: TotalPart = Field(description="of the unsharded model")
     per_device: PerDevice

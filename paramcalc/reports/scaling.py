@@ -1,4 +1,4 @@
-"""The schemas of sweeps and designs: what others build on. Figures bear the names they have in `count` and `memory`."""
+"""The schemas of sweeps and designs. Figures have the names that they have in `count`, `memory` and `flops`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paramcalc.reports.base import ModelInfo, Report
 
 
 class PointParameters(Report):
-    """Scalars of trained tensors; tied ones once."""
+    """Elements of trained tensors; tied tensors count once."""
 
     total: int
     active: int
@@ -20,13 +20,13 @@ class PointParameters(Report):
 
 
 class PointWeights(Report):
-    """The weights as they are stored."""
+    """The weights as stored."""
 
     bytes: int
 
 
 class PointCache(Report):
-    """Keys and values, or what stands for them."""
+    """The KV cache: keys and values, or their latent form."""
 
     bytes_per_token: int
 
@@ -38,45 +38,45 @@ class PointState(Report):
 
 
 class PointFlops(Report):
-    """Operations, two for each multiplication and addition."""
+    """FLOPs, two for each multiply-add."""
 
-    forward_per_token: int = Field(description="for one more token at the end of the context")
+    forward_per_token: int = Field(description="of one more token at the end of the context")
     training: int = Field(description="forward and backward over training_tokens, causal, in sequences of the context")
     training_tokens: int
 
 
 class Latency(Report):
-    """One decoding step of the batch by the roofline, an estimate."""
+    """Estimated time of one decoding step of the batch, by the roofline model."""
 
     device: str
     moved_bytes: int = Field(description="weights that the batch uses, caches and states")
     memory_ns: int | None
     compute_ns: int | None
-    launch_ns: int = Field(description="what each layer costs whatever its width")
+    launch_ns: int = Field(description="kernel launches, which depend on the number of layers and not on their width")
     step_ns: int | None
     estimate: bool
 
 
 class PointFigures(Report):
-    """What one compares models by."""
+    """Figures by which models are compared."""
 
     parameters: PointParameters
-    embedding_share: float = Field(description="of embeddings in the total")
+    embedding_share: float = Field(description="embedding parameters over all parameters")
     weights: PointWeights
     kv_cache: PointCache
     state: PointState
     flops: PointFlops
-    depth: int = Field(description="layers that one token passes one after the other")
+    depth: int = Field(description="layers that a token passes through in sequence")
     latency: Latency | None
 
 
 class Point(Report):
-    """One model of a sweep, or why there is none."""
+    """One model of a sweep, or the reason why it is not possible."""
 
-    at: dict[str, Any] = Field(description="its place on the axes")
+    at: dict[str, Any] = Field(description="position on the axes")
     valid: bool
     problem: str | None
-    fields: dict[str, Any] = Field(description="config fields in which it differs from the base")
+    fields: dict[str, Any] = Field(description="config fields that differ from the base")
     parameters: PointParameters | None = None
     embedding_share: float | None = None
     weights: PointWeights | None = None
@@ -88,16 +88,16 @@ class Point(Report):
 
 
 class Reference(PointFigures):
-    """A published model, to set beside those of a sweep."""
+    """A published model, for comparison with those of a sweep."""
 
     ladder: str
-    name: str = Field(description="of the preset")
+    name: str = Field(description="name of the preset")
     width: int
     aspect_ratio: float = Field(description="width / depth")
 
 
 class RuleInfo(Report):
-    """How fields follow the width."""
+    """Rules by which fields follow the width."""
 
     heads: str
     kv_heads: str
@@ -106,23 +106,23 @@ class RuleInfo(Report):
 
 
 class LatencyInfo(Report):
-    """What estimates of decoding steps rest on."""
+    """Constants behind the estimated time of a decoding step."""
 
     bandwidth_gb_s: int | None
     bf16_tflops: int | None
     launches_per_layer: int
-    launch_ns: int = Field(description="from one kernel to the next")
-    routing: str = Field(description="how the tokens of a batch pick their experts")
+    launch_ns: int = Field(description="time from one kernel to the next")
+    routing: str = Field(description="distribution of a batch's tokens over the experts")
 
 
 class SweepAssumptions(Report):
-    """Under which assumptions the figures hold."""
+    """The assumptions under which the figures hold."""
 
     context: int
     batch: int
-    dtype: str | None = Field(description="of all weights; null: in the formats of the quantised checkpoint")
+    dtype: str | None = Field(description="format of all weights; null: the formats of the quantised checkpoint")
     rules: RuleInfo
-    training_tokens: int | None = Field(description="20 for each parameter that a token uses where null")
+    training_tokens: int | None = Field(description="null: 20 for each active parameter")
     gpu: str | None
     latency: LatencyInfo | None
 
@@ -142,23 +142,23 @@ class ScaleReport(Report):
 
 
 class DesignPoint(Point):
-    """The model of one depth that comes closest to the budget."""
+    """The model of one depth that is closest to the budget."""
 
-    deviation: int | None = Field(description="from the budget, in its unit; null without one")
+    deviation: int | None = Field(description="difference to the budget, in its unit; null without a budget")
     aspect_ratio: float | None = Field(description="width / depth")
 
 
 class GoalInfo(Report):
-    """What the models are to come close to."""
+    """The goal of the search."""
 
     budget: int | None
     match: str
-    at_most_bytes: int | None = Field(description="on the device, with caches at the context")
-    solve: str = Field(description="the field that is sought")
+    at_most_bytes: int | None = Field(description="limit on the device, caches at the context included")
+    solve: str = Field(description="field that is varied")
 
 
 class DesignReport(Report):
-    """Models that come closest to a budget, one for each depth."""
+    """The models closest to a budget, one for each depth."""
 
     schema_version: int = SCHEMA_VERSION
     version: str = __version__
@@ -167,5 +167,5 @@ class DesignReport(Report):
     assumptions: SweepAssumptions
     goal: GoalInfo
     rows: tuple[DesignPoint, ...]
-    best: int | None = Field(description="number of the row that comes closest")
+    best: int | None = Field(description="index of the closest row")
     overlay: tuple[Reference, ...] = Field((), description="published models")

@@ -1,4 +1,4 @@
-"""The schema of a trace: a model step by step."""
+"""The schema of a trace."""
 
 from __future__ import annotations
 
@@ -12,36 +12,34 @@ class TraceStep(Report):
     """One step of a block."""
 
     name: str
-    shape: tuple[int, ...] | None = Field(description="what it puts out; null where it only adds or scales")
-    parameters: int = Field(description="of one layer; of all its experts")
-    flops: int = Field(description="for the whole batch, of one layer")
+    shape: tuple[int, ...] | None = Field(description="output shape; null if the step only adds or scales")
+    parameters: int = Field(description="of one layer, all experts included")
+    flops: int = Field(description="of one layer, for the whole batch")
     kept_bytes: int = Field(
-        description="of keys, values and states that it makes, for the whole batch, in one of the layer's caches"
+        description="keys, values and states that the step writes, for the whole batch, in one of the layer's caches"
     )
-    add: bool = Field(description="whether it is a residual: what came in is added")
+    add: bool = Field(description="true: a residual connection, which adds the block's input")
     note: str
 
 
 class TraceBlock(Report):
-    """A part of the model, or one layer of a kind."""
+    """A part of the model outside its layers, or one layer of a kind."""
 
     name: str
-    kind: str = Field(description="pattern of a layer")
-    role: str = Field(description="of its stack; empty for what is no layer")
-    layers: int = Field(description="how many layers are of this kind; 0 for what is no layer")
+    kind: str = Field(description="kind of the layer: its mixers and feed-forward network")
+    role: str = Field(description="role of the layer's stack; empty outside layers")
+    layers: int = Field(description="number of layers of this kind; 0 outside layers")
     passes: int = Field(
-        description="how often a token passes through layers of this kind; more than there are if shared"
+        description="passes of a token through layers of this kind; more than `layers` if weights are shared"
     )
-    caches: int = Field(
-        description="how many of these passes keep what they have seen, or a state, apart from the others"
-    )
+    caches: int = Field(description="passes with a cache or state of their own")
     shape_in: tuple[int, ...]
     shape_out: tuple[int, ...]
     steps: tuple[TraceStep, ...]
 
 
 class TraceReport(Answer):
-    """A model step by step, one layer of each kind."""
+    """The steps of a model, with one layer of each kind."""
 
     model: ModelInfo
     warnings: tuple[str, ...]
