@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -25,12 +23,6 @@ from tests.conftest import ROOT
 from tests.goldens.store import COUNT
 
 NAMES = [name for name in index() if name != "transformer"]
-
-
-def test_the_index_is_up_to_date() -> None:
-    done = subprocess.run([sys.executable, "-m", "tests.index", "--check"], cwd=ROOT, check=False)
-
-    assert done.returncode == 0, "run: python -m tests.index"
 
 
 # Whisper's encoder under other names, which is read as one.
@@ -69,7 +61,7 @@ def test_every_family_is_documented_and_verified(name: str) -> None:
     assert family.name == name
     assert (family.recipe.__doc__ or "").splitlines()[0].rstrip().endswith((")", ").", ".")), "name the reference class"
     goldens = [COUNT[case] for case in COUNT.families.get(name, ())]
-    assert goldens, f"no goldens: python -m tests.goldens.make {name}, then python -m tests.index"
+    assert goldens, f"no goldens: python -m tests.goldens.make {name}, then python -m tests.tools.index"
     kinds = [golden["kind"] for golden in goldens]
     if goldens[0].get("transformers"):
         assert "default" in kinds

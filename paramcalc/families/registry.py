@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -153,8 +154,10 @@ class Entry(NamedTuple):
 
 @cache
 def index() -> dict[str, Entry]:
-    """Every family, sorted. Written by tests/index.py from the recipes and the goldens, so that one count imports one
-    module of recipes, whatever their number."""
+    """Every family, sorted. Written by tests/tools/index.py from the recipes and the goldens.
+
+    With it one count imports one module of recipes, whatever their number.
+    """
     entries = json.loads(Path(__file__).with_name("index.json").read_text(encoding="utf-8"))
     return {name: Entry(**entry) for name, entry in entries.items()}
 
@@ -176,10 +179,18 @@ def get_family(name: str) -> Family:
 @cache
 def _family(name: str) -> Family:
     recipe, facts = _registered[name]
-    entry = schema_entries(recipe.__module__)[name]
+    entry = _schema_entry(name, recipe.__module__)
     read = config_schema(entry)
     read = read._replace(defaults={**COMMON_FIELDS, **read.defaults}, fixed={**read.fixed, **facts})
     return Family(name, entry["class"], recipe, read)
+
+
+def _schema_entry(name: str, module: str) -> dict[str, Any]:
+    """The schema entry of a family. Raises UnknownFamilyError where somebody wrote a recipe and no entry."""
+    with suppress(KeyError, FileNotFoundError):
+        return schema_entries(module)[name]
+    place = module.removeprefix("paramcalc.families.").replace(".", "/")
+    raise UnknownFamilyError(f"{name} has a recipe in {place}.py and no entry in schemas/{place}.json")
 
 
 def registered() -> Mapping[str, Family]:

@@ -18,7 +18,7 @@ def _folder() -> Path:
 
 @cache
 def _index() -> dict[str, dict[str, Any]]:
-    """The fields of every preset as JSON, which loads in no time. Written from the YAML files by tests/index.py."""
+    """The fields of every preset as JSON, which loads in no time. Written by tests/tools/index.py."""
     return dict(json.loads(Path(__file__).with_name("presets.json").read_text(encoding="utf-8")))
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from paramcalc.cli.app import COMMANDS
 from tests.conftest import ROOT
-from tests.readme import PAGES, TABLE, Session, commands, missing, table
+from tests.tools.readme import PAGES, TABLE, Session, commands, missing, table
 
-HOW = "run: python -m tests.readme"
+HOW = "run: python -m tests.tools.readme"
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 each_page = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 
@@ -49,3 +49,13 @@ def test_every_command_is_documented(command: str) -> None:
 
 def test_readme_is_one_page() -> None:
     assert len(TEXTS[ROOT / "README.md"].splitlines()) <= 200
+
+
+def test_modules_that_developers_are_told_to_run_exist() -> None:
+    files = [*ROOT.glob(".github/*.md"), *ROOT.glob("tests/**/*.md"), *ROOT.glob("paramcalc/**/*.md"), *PAGES]
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    named = {name for text in texts for name in re.findall(r"python -m (tests[.\w]+)", text)}
+
+    assert {"tests.tools.index", "tests.goldens.make", "tests.goldens.cache.make"} <= named
+    assert [name for name in named if not (ROOT / f"{name.replace('.', '/')}.py").exists()] == []
+    assert [path for path, text in zip(files, texts, strict=True) if "python tests/" in text] == []

@@ -1,6 +1,6 @@
 """Write what README.md and docs/*.md show: the output of each command, and the tables that commands print.
 
-    python -m tests.readme
+    python -m tests.tools.readme
 
 `test_readme.py` compares; this writes. Each page is one shell session in an empty directory, from top to bottom:
 

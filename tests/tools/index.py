@@ -1,6 +1,6 @@
 """Write what the package looks up at run time: the index of families, the presets as JSON, the readings in tidy form.
 
-    python -m tests.index [--check]
+    python -m tests.tools.index [--check]
 
 Run it after adding a family, goldens or a preset, or editing a reading. A count is `exact` only for families that
 have goldens here.
@@ -96,10 +96,27 @@ def text(entries: Mapping[str, object]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def files() -> dict[Path, str]:
+    """Every generated file with the text that it should have."""
+    schemas = {path: readings.text(json.loads(path.read_text())) for path in readings.READINGS.glob("*.json")}
+    return schemas | {FAMILIES: text(index()), PRESETS: text(presets()), GPUS: text(gpus())}
+
+
+def main(argv: list[str]) -> int:
+    """Write what differs, or name it to `--check`; 1 if there is such a file or the recipes are incomplete."""
+    try:
+        outdated = {path: made for path, made in files().items() if path.read_text(encoding="utf-8") != made}
+    except paramcalc.ParamcalcError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    if "--check" in argv:
+        for path in outdated:
+            print(f"{path.relative_to(PACKAGE.parent)} is not up to date: python -m tests.tools.index", file=sys.stderr)
+        return int(bool(outdated))
+    for path, made in outdated.items():
+        path.write_text(made, encoding="utf-8", newline="\n")
+    return 0
+
+
 if __name__ == "__main__":
-    made = {path: readings.text(json.loads(path.read_text())) for path in readings.READINGS.glob("*.json")}
-    made |= {FAMILIES: text(index()), PRESETS: text(presets()), GPUS: text(gpus())}
-    if "--check" in sys.argv:
-        sys.exit(any(path.read_text() != content for path, content in made.items()))
-    for path, content in made.items():
-        path.write_text(content)
+    sys.exit(main(sys.argv[1:]))

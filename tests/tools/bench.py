@@ -1,4 +1,4 @@
-"""How fast it is: `python tests/bench.py`, with paramcalc installed. Prints medians; asserts nothing.
+"""Timings: `python -m tests.tools.bench`, with paramcalc installed. Prints medians; asserts nothing.
 
 The command and the bare import of its libraries run in turn, so that a busy machine slows both; quote the ratio.
 """

@@ -1,0 +1,1 @@
+"""Programs for whoever works on paramcalc: generated files, pages and timings."""
