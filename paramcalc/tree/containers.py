@@ -201,8 +201,8 @@ class Stack(Component):
         if not self.causal:
             return
         for run in self.runs:
-            for kept in run.layer.cached("all_kept", run.layer.state):
-                yield kept._replace(copies=kept.copies * int(run.repeat) * run.caches)
+            for entry in run.layer.cached("state", run.layer.state):
+                yield entry._replace(copies=entry.copies * int(run.repeat) * run.caches)
 
     own_ops = Component.no_own_ops
 
