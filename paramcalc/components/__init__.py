@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paramcalc.components.attention import Attention
-    from paramcalc.components.ffn import Mlp, Moe, Router
+    from paramcalc.components.ffn import Experts, Mlp, Moe, Router
     from paramcalc.components.linear_attention import GatedDeltaNet, KimiDeltaAttention, LightningAttention, Mlstm
     from paramcalc.components.mla import LatentAttention
     from paramcalc.components.recurrent import CausalConv, Mamba, Mamba2, RgLru, ShortConv
@@ -49,7 +49,7 @@ SUBMODULES = {
     "attention": ("Attention",),
     "special_attention": ("ConvolvedAttention", "ExpertAttention", "GroupedAttention", "HashedAttention"),
     "mla": ("LatentAttention",),
-    "ffn": ("Mlp", "Moe", "Router"),
+    "ffn": ("Experts", "Mlp", "Moe", "Router"),
     "linear_attention": ("GatedDeltaNet", "KimiDeltaAttention", "LightningAttention", "Mlstm"),
     "recurrent": ("CausalConv", "Mamba", "Mamba2", "RgLru", "ShortConv"),
     "residual": ("GatedResidual", "HyperConnection"),
@@ -69,6 +69,7 @@ __all__ = [
     "Conv2d",
     "ConvolvedAttention",
     "ExpertAttention",
+    "Experts",
     "GatedDeltaNet",
     "GatedResidual",
     "GroupedAttention",
