@@ -23,7 +23,7 @@ from tests.goldens.store import CACHE, COUNT
 NO_CACHE = {"openai-gpt"}  # computes everything again for each token
 FULL_WINDOWS = {"gpt_neo"}  # keeps all tokens of local layers too
 UNCACHED_SOURCE = {"evolla"}  # computes the keys and values of the protein again for each token
-# Rooms whose components remember something of past tokens, or say that they do not.
+# Submodules whose components keep a state between tokens, or state that they keep none.
 MIXERS = ("attention", "special_attention", "mla", "linear_attention", "recurrent", "rwkv", "sparse")
 ENCODERS_ONLY = {"GroupedAttention"}  # SqueezeBERT's
 
@@ -105,8 +105,8 @@ def test_buckets_of_reformer_are_kept_as_integers() -> None:
 
 
 def mixers() -> list[type[Component]]:
-    """Every component class of the rooms of mixers."""
-    return [getattr(components, name) for room in MIXERS for name in SUBMODULES[room]]
+    """Every component class in these submodules."""
+    return [getattr(components, name) for submodule in MIXERS for name in SUBMODULES[submodule]]
 
 
 @pytest.mark.parametrize("mixer", mixers(), ids=lambda mixer: mixer.__name__)

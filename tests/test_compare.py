@@ -199,12 +199,12 @@ def test_experts_behind_a_latent_say_nothing_of_the_width() -> None:
 
 
 def test_every_mixer_and_ffn_states_its_sizes() -> None:
-    """What a layer pattern names must say how wide the model is."""
-    rooms = [importlib.import_module(f"paramcalc.components.{room}") for room in SUBMODULES]
+    """A component with a name in layer patterns states the width of the model."""
+    modules = [importlib.import_module(f"paramcalc.components.{name}") for name in SUBMODULES]
     named = {
         cls
-        for room in rooms
-        for cls in vars(room).values()
+        for module in modules
+        for cls in vars(module).values()
         if isinstance(cls, type)
         and issubclass(cls, Component)
         and "label" in vars(cls)

@@ -380,7 +380,7 @@ def test_a_component_without_a_statement_fails() -> None:
     class Silent(Component):
         pass
 
-    with pytest.raises(NotImplementedError, match="Silent does not say"):
+    with pytest.raises(NotImplementedError, match="Silent states no operations"):
         list(Silent().ops())
 
 

@@ -1,6 +1,24 @@
-"""Semantic parts of a model, one room per kind of mixer. Each is built of `leaves`.
+"""Components: attention, feed-forward networks, recurrent mixers. Each is built of the leaves in `tree/leaves.py`.
 
-A room is entered when something in it is asked for: a dense decoder imports neither experts nor state spaces.
+Submodules are imported on first use, so that counting a dense decoder loads neither experts nor state space models.
+README.md next to this file says which facts a component states. Docstrings give the shapes of matrices as in PyTorch,
+(outputs, inputs), in these letters, which `count --explain` uses too:
+
+    d         width of the model (hidden_size)
+    d_ff      hidden channels of a feed-forward network
+    d_inner   inner channels of a recurrent mixer
+    h, g      query heads; key/value heads, g <= h. h_k, h_v: key and value heads where they differ (linear attention)
+    d_h       channels of a head: of its queries and keys, and of its values unless d_v is given
+    d_k, d_v  channels of a key, of a value, in each head
+    d_n, d_r  channels of a query or key head without and with rotary positions (latent attention)
+    r         rank of a bottleneck: r_q of the queries, r_kv of keys and values, r_o of the output
+    E, k      experts of a layer; experts that one token uses
+    n         channels of the state for each inner channel (state space models)
+    w         width of a convolution's kernel, in tokens
+    G         groups, each of which shares something among its channels or heads
+    s         residual streams
+    V         rows of the vocabulary
+    h_i, d_i  heads of an indexer and their channels
 """
 
 from __future__ import annotations
@@ -10,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paramcalc.components.attention import Attention
-    from paramcalc.components.ffn import Mlp, Moe, Router
+    from paramcalc.components.ffn import Experts, Mlp, Moe, Router
     from paramcalc.components.linear_attention import GatedDeltaNet, KimiDeltaAttention, LightningAttention, Mlstm
     from paramcalc.components.mla import LatentAttention
     from paramcalc.components.recurrent import CausalConv, Mamba, Mamba2, RgLru, ShortConv
@@ -31,7 +49,7 @@ SUBMODULES = {
     "attention": ("Attention",),
     "special_attention": ("ConvolvedAttention", "ExpertAttention", "GroupedAttention", "HashedAttention"),
     "mla": ("LatentAttention",),
-    "ffn": ("Mlp", "Moe", "Router"),
+    "ffn": ("Experts", "Mlp", "Moe", "Router"),
     "linear_attention": ("GatedDeltaNet", "KimiDeltaAttention", "LightningAttention", "Mlstm"),
     "recurrent": ("CausalConv", "Mamba", "Mamba2", "RgLru", "ShortConv"),
     "residual": ("GatedResidual", "HyperConnection"),
@@ -40,7 +58,7 @@ SUBMODULES = {
     "sparse": ("CompressedAttention", "Compressor", "Indexer"),
     "vision": ("Conv2d", "LanguageModel", "PatchEmbedding"),
 }
-_ROOM_OF = {name: room for room, names in SUBMODULES.items() for name in names}
+_SUBMODULE_OF = {name: submodule for submodule, names in SUBMODULES.items() for name in names}
 
 __all__ = [
     "Adapters",
@@ -51,6 +69,7 @@ __all__ = [
     "Conv2d",
     "ConvolvedAttention",
     "ExpertAttention",
+    "Experts",
     "GatedDeltaNet",
     "GatedResidual",
     "GroupedAttention",
@@ -79,6 +98,6 @@ __all__ = [
 if not TYPE_CHECKING:  # with it, a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
-        if name not in _ROOM_OF:
+        if name not in _SUBMODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
+        return getattr(import_module(f"{__name__}.{_SUBMODULE_OF[name]}"), name)

@@ -1,4 +1,4 @@
-"""Attention of heads that may share keys and values, and what all kinds of attention have in common."""
+"""Multi-head, grouped-query and multi-query attention, and functions that all kinds of attention share."""
 
 from __future__ import annotations
 
@@ -28,65 +28,68 @@ def attention_products(
     limit: Limit = "none",
     size: Size = 1,
 ) -> Iterator[FlopTerm]:
-    """Scores and mixing: for each head and pair of tokens, a product of query and key and one of weight and value."""
+    """Scores (query times key) and mixing (weight times value), for each head and pair of tokens."""
     yield FlopTerm("scores", 2 * heads * keys, "attention", per, limit=limit, size=size)
     yield FlopTerm("mixing", 2 * heads * values, "attention", per, limit=limit, size=size)
 
 
 def attention_steps(
-    parts: Mapping[str, Component], *, heads: Size, kv_heads: Size, keys: Size, values: Size, seen: StepAxis = CONTEXT
+    parts: Mapping[str, Component],
+    *,
+    heads: Size,
+    kv_heads: Size,
+    keys: Size,
+    values: Size,
+    context: StepAxis = CONTEXT,
 ) -> Iterator[Step]:
-    """The projections, heads split, scores, mixing, heads merged, and the projection out."""
-    apart = [
+    """Projections, split into heads, scores, mixing, merge of the heads, and the output projection."""
+    inner = [
         Step("split_q", (BATCH, heads, TOKENS, keys), "heads split"),
-        Step("split_k", (BATCH, kv_heads, seen, keys)),
-        Step("split_v", (BATCH, kv_heads, seen, values)),
-        Step("scores", (BATCH, heads, TOKENS, seen), "softmax over the last axis"),
+        Step("split_k", (BATCH, kv_heads, context, keys)),
+        Step("split_v", (BATCH, kv_heads, context, values)),
+        Step("scores", (BATCH, heads, TOKENS, context), "softmax over the last axis"),
         Step("mixing", (BATCH, heads, TOKENS, values)),
         Step("merge", per_token(heads * values), "heads merged"),
     ]
     for name, part in parts.items():
         if name == "o_proj":
-            yield from apart
+            yield from inner
         if isinstance(part, Norm) and name in ("q_norm", "k_norm"):
             count = heads if name == "q_norm" else kv_heads
             whole = int(part.width) == int(count * keys)
             yield Step(name, per_token(part.width) if whole else (BATCH, TOKENS, count, keys))
-        elif isinstance(part, Norm) and name in (
-            "q_a_norm",
-            "kv_a_norm",
-        ):  # of a latent alone, not of what is beside it
+        elif isinstance(part, Norm) and name in ("q_a_norm", "kv_a_norm"):  # of the latent, without the rotary key
             yield Step(name, per_token(part.width))
         else:
             yield from prefixed_steps(name, part.steps())
     if "o_proj" not in parts:
-        yield from apart
+        yield from inner
 
 
 def window_limit(window: Size | None) -> Mapping[str, Any]:
-    """The limit of a sliding window, where there is one."""
+    """The fields of a FLOP term that a sliding window limits; none without a window."""
     return {} if window is None else {"limit": "window", "size": window}
 
 
 def uniform_head_sizes(heads: Size, kv_heads: Size, head_dim: Size) -> dict[str, int]:
-    """The sizes of attention whose heads are all alike."""
+    """The dimensions of attention whose heads all have the same number of channels."""
     return {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
 
 
 def window_span(window: int | None) -> tuple[Span, int]:
-    """How far back a layer sees: the last `window` tokens, or all of them."""
+    """The cached tokens of a layer: the last `window` of them, or all."""
     return ("tokens", 1) if window is None else ("window", window)
 
 
 def source_span(tokens: int | None) -> tuple[Span, int]:
-    """As many entries as an encoder's output has: what it reads decides, or it always makes so many."""
+    """The length of an encoder's output: that of its input, or a fixed number of `tokens`."""
     return ("source", 1) if tokens is None else ("always", tokens)
 
 
 def kv_entries(
     keys: int, values: int, *, span: Span = "tokens", size: int = 1, shares: int | None = None
 ) -> Iterator[CacheEntry]:
-    """Keys and values of so many channels in all heads, which `shares` devices can divide."""
+    """Cache entries for keys and values of these channels in all heads, which at most `shares` devices can divide."""
     yield CacheEntry("key", keys, span, size, shares)
     yield CacheEntry("value", values, span, size, shares)
 
@@ -140,10 +143,11 @@ class CachePolicy(NamedTuple):
 class Attention(Component):
     """Multi-head, grouped-query or multi-query attention: h query heads and g key/value heads of d_h channels.
 
-    Shapes: q (h d_h, d), k (g d_h, d), v (g d_v, d), o (d, h d_v), with d_v = d_h unless stated. With g = h this is
-    multi-head attention (Vaswani et al. 2017, 1706.03762, section 3.2.2), with g = 1 multi-query (1911.02150), between
-    them grouped-query (Ainslie et al. 2023, 2305.13245). Fused projections hold the same elements and are counted as
-    q, k and v. `inner`: other parts that work on the heads, such as an output gate, a norm or learned vectors.
+    Fused projections hold the same elements and are counted as q, k and v. `inner`: other parts that work on the heads,
+    such as an output gate, a norm or learned vectors.
+    Shapes: q (h d_h, d), k (g d_h, d), v (g d_v, d), o (d, h d_v), sinks (h), position bias (buckets, h).
+    Source: with g = h Vaswani et al. 2017 (1706.03762), section 3.2.2; with g = 1 Shazeer 2019 (1911.02150); between
+    them Ainslie et al. 2023 (2305.13245).
     """
 
     category: Category | None = "attention"
@@ -249,12 +253,12 @@ class Attention(Component):
 
     def steps(self) -> Iterator[Step]:
         d_v, joint = self.value_channels, self.kv.source == "joint"
-        seen = SOURCE if self.kv.source == "cross" else CONTEXT
+        context = SOURCE if self.kv.source == "cross" else CONTEXT
         for step in attention_steps(
-            self.parts(), heads=self.heads, kv_heads=self.kv_heads, keys=self.head_dim, values=d_v, seen=seen
+            self.parts(), heads=self.heads, kv_heads=self.kv_heads, keys=self.head_dim, values=d_v, context=context
         ):
-            read = seen == SOURCE and step.name in ("k_proj", "v_proj")
-            yield step._replace(shape=(BATCH, SOURCE, step.shape[-1])) if read else step
+            of_source = context == SOURCE and step.name in ("k_proj", "v_proj")
+            yield step._replace(shape=(BATCH, SOURCE, step.shape[-1])) if of_source else step
             if joint and step.name == "v_proj":
                 yield Step("source_keys_values", (BATCH, SOURCE, self.kv_heads * (self.head_dim + d_v)))
             if joint and step.name in ("scores", "mixing"):

@@ -1,4 +1,4 @@
-"""Feed-forward networks: one for all tokens, or a bank of experts of which a router picks a few for each."""
+"""Feed-forward networks: dense ones, and mixtures of experts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from paramcalc.tree.weights import Category, ShardSpec
 
 
 class Mlp(Component):
-    """A feed-forward network: two matrices, or three when gated (GLU variants, Shazeer 2020).
+    """A feed-forward network of two matrices, or of three when gated: 2 d d_ff or 3 d d_ff elements.
 
-    Shapes: up (and gate) (d_ff, d), down (d, d_ff). Plain: 2 d d_ff; gated: 3 d d_ff.
+    Shapes: up and gate (d_ff, d), down (d, d_ff).
+    Source: Vaswani et al. 2017 (1706.03762), section 3.3; gated: Shazeer 2020 (2002.05202).
     """
 
     category: Category | None = "ffn"
@@ -23,10 +24,10 @@ class Mlp(Component):
     hidden: Size
     gated: bool
     bias: bool = False
-    inner: Component | None = None  # what works on the hidden channels: a norm, a learned activation or scale
-    down_bias: bool | None = None  # where the last matrix differs (GTE)
-    groups: tuple[Size, Size] = (1, 1)  # up and down see one group of channels each (SqueezeBERT, ConvBERT)
-    fused: bool = False  # gate and up are one matrix, which is tied or adapted as a whole (Zamba2)
+    inner: Component | None = None  # parts on the hidden channels: a norm, a learned activation or scale
+    down_bias: bool | None = None  # of the down-projection where it differs (GTE)
+    groups: tuple[Size, Size] = (1, 1)  # grouped up- and down-projection (SqueezeBERT, ConvBERT)
+    fused: bool = False  # gate and up in one matrix, which is tied or adapted as a whole (Zamba2)
 
     def parts(self) -> Mapping[str, Component]:
         column, row = ShardSpec("column", self.hidden), ShardSpec("row", self.hidden)
@@ -48,7 +49,7 @@ class Mlp(Component):
     own_ops = Component.no_own_ops
 
     def steps(self) -> Iterator[Step]:
-        """Into the hidden channels, the activation (and the gate's product), and back."""
+        """Up-projection, activation (times the gate), down-projection."""
         for name, part in self.parts().items():
             if name == "down_proj":
                 yield Step("activation", per_token(self.hidden), "gated" if self.gated else "")
@@ -59,12 +60,16 @@ class Mlp(Component):
 
 
 def grouped_linear(d_in: int, d_out: int, *, groups: int, bias: bool, split: ShardSpec | None = None) -> Linear:
-    """A matrix whose outputs each see one of `groups` equal groups of the inputs."""
+    """A matrix each of whose outputs reads one of `groups` equal groups of the inputs."""
     return Linear(d_in=d_in if groups == 1 else d_in // groups, d_out=d_out, bias=bias, split=split)
 
 
 class Experts(Component):
-    """`count` equal experts, of which each token uses `top_k`."""
+    """E experts of the same shapes, of which each token uses k (`top_k`).
+
+    Shapes: those of the expert, E times, such as up (E, d_ff, d) and down (E, d, d_ff) of an `Mlp`.
+    Source: Shazeer et al. 2017 (1701.06538), section 2.
+    """
 
     category: Category | None = "experts"
     expert: Component
@@ -75,7 +80,7 @@ class Experts(Component):
         yield Part("expert", self.expert, self.count, self.top_k, experts=self.count)
 
     def steps(self) -> Iterator[Step]:
-        """Each expert that the token uses puts out a vector of its own."""
+        """Each of the k experts has an output of its own."""
         for step in prefixed_steps("expert", self.expert.steps()):
             shape = step.shape
             yield step._replace(shape=(*shape[:-1], self.top_k, shape[-1]) if len(shape) > 1 else shape)
@@ -84,10 +89,11 @@ class Experts(Component):
 
 
 class Router(Component):
-    """The gate that scores experts for each token: (experts, d), perhaps with a bias.
+    """The gate that scores the experts for each token.
 
-    `correction` is a buffer of one value per expert that only steers the choice (DeepSeek-V3, 2412.19437, 2.1.2), kept
-    in float32.
+    `correction`: one value for each expert that is added when experts are selected, a float32 buffer.
+    Shapes: gate (E, d), with a bias (E); correction (E).
+    Source: Shazeer et al. 2017 (1701.06538), section 2.1; correction: DeepSeek-V3 (2412.19437), section 2.1.2.
     """
 
     category: Category | None = "router"
@@ -95,7 +101,7 @@ class Router(Component):
     experts: Size
     bias: bool = False
     correction: bool = False
-    correction_counted: bool = False  # a parameter that is not trained, instead of a buffer (ERNIE 4.5, AFMoE)
+    correction_counted: bool = False  # a parameter without gradient instead of a buffer (ERNIE 4.5, AFMoE)
     per: Per = "token"
 
     def parts(self) -> Mapping[str, Component]:
@@ -108,10 +114,11 @@ class Router(Component):
 
 
 class Moe(Component):
-    """A mixture of experts: a router, routed experts (top_k of them per token) and experts that every token uses.
+    """A mixture of experts: a router, E routed experts, of which each token uses k, and shared experts.
 
-    Shazeer et al. 2017 (1701.06538); shared experts as in DeepSeekMoE (2401.06066). `shared` is one MLP, however many
-    shared experts it stands for (`shared_count`); `shared_gate` is Qwen2-MoE's sigmoid gate on it.
+    `shared`: one network for all `shared_count` shared experts; `shared_gate`: a sigmoid gate on it (Qwen2-MoE).
+    Shapes: router (E, d); the experts; the shared network; shared gate (1, d).
+    Source: Shazeer et al. 2017 (1701.06538), section 2; shared experts: DeepSeekMoE (2401.06066), section 3.2.
     """
 
     width: Size
@@ -122,7 +129,7 @@ class Moe(Component):
     shared: Component | None = None
     shared_count: Size = 1
     shared_gate: bool = False
-    activation: Component | None = None  # parameters of the one that the experts share
+    activation: Component | None = None  # its parameters, which all experts share
 
     def parts(self) -> Mapping[str, Component]:
         parts: dict[str, Component] = {
@@ -143,7 +150,7 @@ class Moe(Component):
     own_ops = Component.no_own_ops
 
     def steps(self) -> Iterator[Step]:
-        """Scores, the choice, the experts that are chosen and their weighted sum, and what every token uses."""
+        """Router scores, selection, selected experts and their weighted sum, shared experts."""
         for name, part in self.parts().items():
             yield from prefixed_steps(name, part.steps())
             if name == "router":

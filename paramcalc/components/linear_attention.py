@@ -1,7 +1,6 @@
-"""Linear attention: heads with keys and values whose sum over the past is a matrix of fixed size, not a growing cache.
+"""Linear attention: heads whose keys and values are summed up in a state of fixed size instead of a growing cache.
 
-Each keeps, per sequence, one matrix of key x value channels for each head (`heads`, `key_dim`, `value_dim`), and the
-last inputs of its convolution, where it has one.
+The state is one matrix (d_k, d_v) for each head, and the last inputs of the convolution where there is one.
 """
 
 from __future__ import annotations
@@ -15,18 +14,19 @@ from paramcalc.tree.ops import FlopTerm
 from paramcalc.tree.state import FLOAT32, CacheEntry, conv_state, fixed_state
 from paramcalc.tree.weights import Category, by_heads
 
-# Tokens that the references of the delta rules and of xLSTM take at a time; the last chunk is filled up.
+# Tokens that the references of the delta rules and of xLSTM process at a time; the last chunk is padded.
 CHUNK = 64
-# Of MiniMax-01, whose decays are not saved.
+# Block of MiniMax-01, whose checkpoints do not hold the decays.
 UNSAVED_BLOCK = 256
 
 
 def delta_rule(heads: Size, key_dim: Size, value_dim: Size) -> Iterator[FlopTerm]:
-    """The products of the chunked delta rule: within a chunk C x C of keys with keys, queries with keys and weights
-    with values, and three of the state's size for each token: what it predicts, what is read, what is written.
+    """The products of the chunked delta rule.
 
-    Gated Delta Networks (2412.06464), section 3.3; torch_chunk_gated_delta_rule, whose two triangular solves the flop
-    counter does not see. One token at a time it is the three products alone (elementwise in the reference).
+    Within a chunk of C tokens three C x C products: keys with keys, queries with keys, weights with values. For each
+    token three products with the state: prediction, read, write. One token at a time only these three remain
+    (elementwise in the reference). Gated Delta Networks (2412.06464), section 3.3; torch_chunk_gated_delta_rule, whose
+    two triangular solves PyTorch's FLOP counter does not count.
     """
     state = 3 * key_dim * value_dim
     within = CHUNK * CHUNK * (2 * key_dim + value_dim)
@@ -35,12 +35,13 @@ def delta_rule(heads: Size, key_dim: Size, value_dim: Size) -> Iterator[FlopTerm
 
 
 class GatedDeltaNet(Component):
-    """The gated delta rule: a state that forgets by a gate and corrects what it holds under a key.
+    """The gated delta rule: a state that decays by a gate and replaces the value that it holds for a key.
 
-    Gated Delta Networks (Yang et al. 2024, 2412.06464), section 3; Qwen3NextGatedDeltaNet, OlmoHybridGatedDeltaNet.
+    Groups of h_v / h_k value heads share a key head. Fused projections are counted separately. The state is
+    (h_v, d_k, d_v).
     Shapes: q and k (h_k d_k, d), v and gate (h_v d_v, d), decay a and step b (h_v, d), one depthwise convolution over
-    q, k and v (2 h_k d_k + h_v d_v, 1, kernel), A and dt bias (h_v), a norm over d_v, out (d, h_v d_v). Groups of
-    h_v / h_k value heads share a key head; the state is (h_v, d_k, d_v). Fused projections are counted apart.
+    q, k and v (2 h_k d_k + h_v d_v, 1, w), A and dt bias (h_v), norm (d_v), out (d, h_v d_v).
+    Source: Gated Delta Networks (2412.06464), section 3; Qwen3NextGatedDeltaNet, OlmoHybridGatedDeltaNet.
     """
 
     category: Category | None = "recurrent"
@@ -50,7 +51,7 @@ class GatedDeltaNet(Component):
     key_dim: Size
     value_dim: Size
     kernel: Size
-    decay_dtype: str | None = None  # of A, where checkpoints keep it in one of its own
+    decay_dtype: str | None = None  # of A in checkpoints, where it differs from the other tensors'
 
     def parts(self) -> Mapping[str, Component]:
         keys, values = self.key_heads * self.key_dim, self.value_heads * self.value_dim
@@ -77,11 +78,11 @@ class GatedDeltaNet(Component):
         return {"d_model": self.width}
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """The delta rule of each value head, which shares its key head with others."""
+        """The delta rule for each value head."""
         yield from delta_rule(self.value_heads, self.key_dim, self.value_dim)
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """A matrix for each value head, and the inputs of the convolution."""
+        """A matrix for each value head, and the last inputs of the convolution."""
         yield fixed_state(self.value_heads * self.key_dim * self.value_dim, shares=self.value_heads, dtype=FLOAT32)
         yield conv_state(2 * self.key_heads * self.key_dim, self.kernel, shares=self.key_heads)
         yield conv_state(self.value_heads * self.value_dim, self.kernel, shares=self.value_heads)
@@ -93,10 +94,11 @@ class GatedDeltaNet(Component):
 class KimiDeltaAttention(Component):
     """The gated delta rule with a forget gate for each channel instead of each head.
 
-    Kimi Linear (2510.26692), section 3; KimiLinearDeltaAttention, BailingHybridDeltaAttention. Shapes: q, k and v
-    (h d_h, d) behind one depthwise convolution (3 h d_h, 1, kernel), forget and output gate (h d_h, d) or through a
-    bottleneck of `gate_rank`, step b (h, d), A (h), dt bias (h d_h), a norm over d_h, out (d, h d_h). The state is
-    (h, d_h, d_h).
+    The state is (h, d_h, d_h).
+    Shapes: q, k and v (h d_h, d), one depthwise convolution over them (3 h d_h, 1, w), forget and output gate
+    (h d_h, d), or (r, d) and (h d_h, r) with a bottleneck (`gate_rank`), step b (h, d), A (h), dt bias (h d_h), norm
+    (d_h), out (d, h d_h).
+    Source: Kimi Linear (2510.26692), section 3; KimiLinearDeltaAttention, BailingHybridDeltaAttention.
     """
 
     category: Category | None = "recurrent"
@@ -126,7 +128,7 @@ class KimiDeltaAttention(Component):
         }
 
     def gate(self, name: str, inner: int) -> dict[str, Component]:
-        """One matrix for a gate, or two that meet in the bottleneck."""
+        """A gate of one matrix, or of two with a bottleneck."""
         column = by_heads("column", self.heads)
         if self.gate_rank is None:
             return {f"{name}_proj": Linear(d_in=self.width, d_out=inner, split=column)}
@@ -139,11 +141,11 @@ class KimiDeltaAttention(Component):
         return {"d_model": self.width}
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """The delta rule of each head."""
+        """The delta rule for each head."""
         yield from delta_rule(self.heads, self.head_dim, self.head_dim)
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """A matrix for each head, and the inputs of the convolutions."""
+        """A matrix for each head, and the last inputs of the convolution."""
         inner = self.heads * self.head_dim
         yield fixed_state(inner * self.head_dim, shares=self.heads, dtype=FLOAT32)
         yield conv_state(3 * inner, self.kernel, shares=self.heads)
@@ -153,12 +155,12 @@ class KimiDeltaAttention(Component):
 
 
 class LightningAttention(Component):
-    """Linear attention with a fixed decay for each head, computed in blocks.
+    """Linear attention with a fixed decay for each head, computed in blocks of B tokens.
 
-    Lightning Attention-2 (2401.04658) as in MiniMax-01 (2501.08313), section 2.2; MiniMaxLightningAttention. Shapes:
-    q, k, v and gate (h d_h, d), a norm over h d_h, out (d, h d_h). The state is (h, d_h, d_h). The decays of a head
-    within a block of B tokens are saved as buffers: (h), twice (h, B) and (h, B, B); B None: they are not saved
+    The state is (h, d_h, d_h). The decays within a block are saved as buffers, unless `block_size` is None
     (MiniMaxText01LightningAttention).
+    Shapes: q, k, v and gate (h d_h, d), norm (h d_h), out (d, h d_h), decays (h), twice (h, B) and (h, B, B).
+    Source: Lightning Attention-2 (2401.04658) as in MiniMax-01 (2501.08313), section 2.2; MiniMaxLightningAttention.
     """
 
     category: Category | None = "recurrent"
@@ -188,7 +190,7 @@ class LightningAttention(Component):
         return {"d_model": self.width}
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """Scores and mixing within a block, and for each token a product to write the state and one to read it."""
+        """Scores and mixing within a block, and for each token one product that writes and one that reads the state."""
         h, d_h = self.heads, self.head_dim
         yield FlopTerm("scores", 4 * h * d_h, "recurrence", "block pair", size=self.block_size or UNSAVED_BLOCK)
         yield FlopTerm("state", 4 * h * d_h * d_h, "recurrence")
@@ -204,9 +206,11 @@ class LightningAttention(Component):
 class Mlstm(Component):
     """The matrix memory of xLSTM: an exponential input gate and a forget gate for each head.
 
-    xLSTM (Beck et al. 2024, 2405.04517), section 2.3, as in xLSTM 7B (2503.13427); xLSTMLayer. Shapes: q and k
-    (d_qk, d), v and output gate (d_v, d), input and forget gate (h, d) with biases, a norm over d_v cut into h heads,
-    out (d, d_v). The state is (h, d_qk / h, d_v / h), a normaliser (h, d_qk / h) and a maximum (h).
+    The widths d_qk and d_v are those of all heads together. The state is (h, d_qk / h, d_v / h), with a normaliser
+    (h, d_qk / h) and a maximum (h).
+    Shapes: q and k (d_qk, d), v and output gate (d_v, d), input and forget gate (h, d) with biases (h), norm (d_v),
+    out (d, d_v).
+    Source: xLSTM (2405.04517), section 2.3, as in xLSTM 7B (2503.13427); xLSTMLayer.
     """
 
     category: Category | None = "recurrent"
@@ -238,9 +242,9 @@ class Mlstm(Component):
         return {"d_model": self.width}
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """Scores and mixing within a full chunk; the state is written and read, its normaliser read, for each token.
+        """Scores and mixing within a full chunk; for each token the state is written and read, its normaliser read.
 
-        The tokens that do not fill a chunk go one by one.
+        The tokens of an incomplete chunk are processed one by one.
         """
         c, h, keys, values = CHUNK, self.heads, self.qk_width, self.value_width
         token = 2 * (2 * keys * (values // h) + keys)

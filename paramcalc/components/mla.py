@@ -26,12 +26,12 @@ class LatentOptions(NamedTuple):
 class LatentAttention(Component):
     """Multi-head latent attention: queries, keys and values pass through low-rank bottlenecks.
 
-    DeepSeek-V2 (2405.04434), section 2.1; DeepseekV3Attention. Each of h heads has d_n channels without and d_r with
-    rotary positions, and values of d_v channels; one rotary key is shared by all heads. Shapes: q down (r_q, d), norm
-    (r_q), up (h (d_n + d_r), r_q); kv down (r_kv + d_r, d), norm (r_kv), up (h (d_n + d_v), r_kv); o (d, h d_v).
-    `q_rank` None: queries are projected directly, (h (d_n + d_r), d) (V2-Lite). Caches the latent of r_kv channels and
-    the rotary key of each token, or the keys and values made from them. `inner`: other parts that work on the heads,
-    such as an output gate.
+    Each of h heads has d_n channels without and d_r with rotary positions; all heads share one rotary key. Without
+    `q_rank`, queries are projected directly (V2-Lite). Caches the latent of r_kv channels and the rotary key of each
+    token, or the keys and values made from them. `inner`: other parts that work on the heads, such as an output gate.
+    Shapes: q down (r_q, d), norm (r_q), up (h (d_n + d_r), r_q), or directly (h (d_n + d_r), d); kv down
+    (r_kv + d_r, d), norm (r_kv), up (h (d_n + d_v), r_kv); o (d, h d_v).
+    Source: DeepSeek-V2 (2405.04434), section 2.1; DeepseekV3Attention.
     """
 
     category: Category | None = "attention"

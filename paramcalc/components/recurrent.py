@@ -1,4 +1,4 @@
-"""Recurrent mixers: selective state spaces that keep a state of fixed size instead of a growing cache."""
+"""Recurrent mixers: state space models, gated linear recurrences and short convolutions, with a state of fixed size."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from paramcalc.tree.weights import Category, ShardSpec, Weight, by_heads
 
 
 class Mamba(Component):
-    """Mamba's selective state space mixer (Gu and Dao 2023, 2312.00752, section 3.4; MambaMixer).
+    """Mamba's selective state space mixer, with a time step of rank r.
 
-    Shapes: in (2 d_i, d), depthwise conv (d_i, 1, kernel), x (r + 2 n, d_i), dt (d_i, r), A (d_i, n), D (d_i),
-    out (d, d_i), with d_i inner channels, n state channels and rank r of the time step. The state is (d_i, n) and the
-    last inputs of the convolution. Zamba's heads have an x and a dt each, of their own channels: as many
-    elements.
+    The state is (d_inner, n) and the last inputs of the convolution. In Zamba each head has an x and a dt of its own
+    channels, which hold the same number of elements.
+    Shapes: in (2 d_inner, d), depthwise convolution (d_inner, 1, w), x (r + 2 n, d_inner), dt (d_inner, r), A
+    (d_inner, n), D (d_inner), out (d, d_inner).
+    Source: Gu and Dao 2023 (2312.00752), section 3.4; MambaMixer.
     """
 
     category: Category | None = "recurrent"
@@ -58,11 +59,11 @@ class Mamba(Component):
         return {"d_model": self.width}
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """C times the state for each channel; that the state forgets and takes in is elementwise."""
+        """C times the state for each channel; decay and update of the state are elementwise."""
         yield FlopTerm("scan", 2 * self.inner * self.state_size, "recurrence")
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """The state of each inner channel, and the inputs of the convolution."""
+        """The state of each inner channel, and the last inputs of the convolution."""
         yield fixed_state(self.inner * self.state_size, shares=self.inner, dtype=FLOAT32)
         yield conv_state(self.inner, self.kernel, shares=self.inner)
 
@@ -71,11 +72,12 @@ class Mamba(Component):
 
 
 class Mamba2(Component):
-    """Mamba-2's state space dual mixer (Dao and Gu 2024, 2405.21060, section 7; Mamba2Mixer).
+    """Mamba-2's state space dual mixer: h heads of d_h channels, d_inner = h d_h, and B and C for each of G groups.
 
-    Shapes: in (2 d_i + 2 groups n + heads, d), depthwise conv over d_i + 2 groups n channels, one A, D and dt bias per
-    head, a gated norm over d_i, out (d, d_i); d_i = heads x head_dim inner channels. The state is (heads, head_dim, n)
-    and the last inputs of the convolution.
+    The state is (h, d_h, n) and the last inputs of the convolution.
+    Shapes: in (2 d_inner + 2 G n + h, d), depthwise convolution (d_inner + 2 G n, 1, w), A, D and dt bias (h), gated
+    norm (d_inner), out (d, d_inner).
+    Source: Dao and Gu 2024 (2405.21060), section 7; Mamba2Mixer.
     """
 
     category: Category | None = "recurrent"
@@ -89,8 +91,8 @@ class Mamba2(Component):
     conv_bias: bool = True
     bias: bool = False
     out_bias: bool = False
-    gated_norm: bool = True  # Falcon-H1 has only the gate
-    chunk: Size = 256  # tokens taken at a time; the last chunk is filled up
+    gated_norm: bool = True  # False: the gate alone (Falcon-H1)
+    chunk: Size = 256  # tokens processed at a time; the last chunk is padded
 
     def parts(self) -> Mapping[str, Component]:
         shared = 2 * self.groups * self.state_size
@@ -116,10 +118,10 @@ class Mamba2(Component):
         return {"d_model": self.width}
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """C B^T and its product with x within a chunk, the state written and read, and states handed between chunks.
+        """C B^T and its product with x within a chunk, writes and reads of the state, and states passed between chunks.
 
-        Section 6 of the paper, as mamba2's torch_chunk_scan does it: the reference gives every chunk the decayed states
-        of all, so that n chunks are (n + 1)^2 products. One token at a time only the state is read by a product.
+        Section 6 of the paper, as in mamba2's torch_chunk_scan: the reference combines the decayed states of all chunks
+        for each chunk, so that n chunks take (n + 1)^2 products. One token at a time, only the read is a product.
         """
         c, h, p, n = self.chunk, self.heads, self.head_dim, self.state_size
         yield FlopTerm("within_chunks", 2 * c * c * h * (n + p) + 4 * c * h * p * n, "recurrence", "chunk", size=c)
@@ -127,7 +129,7 @@ class Mamba2(Component):
         yield FlopTerm("step", 2 * h * p * n, "recurrence", "step")
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """The state of each head, and the inputs of the convolution."""
+        """The state of each head, and the last inputs of the convolution."""
         yield fixed_state(self.heads * self.head_dim * self.state_size, shares=self.heads, dtype=FLOAT32)
         yield conv_state(self.inner, self.kernel, shares=self.heads)
         yield conv_state(2 * self.groups * self.state_size, self.kernel, shares=self.groups)
@@ -137,12 +139,12 @@ class Mamba2(Component):
 
 
 class RgLru(Component):
-    """Griffin's recurrent block: a convolution and a real-gated linear recurrent unit beside a GELU branch.
+    """Griffin's recurrent block: a convolution and a real-gated linear recurrent unit, multiplied by a GELU branch.
 
-    Griffin (De et al. 2024, 2402.19427), sections 2.3 and 2.4; RecurrentGemmaRecurrentBlock. Shapes: x and y (d_r, d),
-    depthwise conv (d_r, 1, kernel), input and recurrence gate block-diagonal (heads, d_r / heads, d_r / heads), a
-    decay (d_r), out (d, d_r), all with biases. The state is d_r channels and the last kernel - 1 inputs of the
-    convolution.
+    The state is d_inner channels and the last w - 1 inputs of the convolution.
+    Shapes: x and y (d_inner, d), depthwise convolution (d_inner, 1, w), block-diagonal input and recurrence gate
+    (h, d_inner / h, d_inner / h), decay (d_inner), out (d, d_inner); all matrices have biases.
+    Source: Griffin (2402.19427), sections 2.3 and 2.4; RecurrentGemmaRecurrentBlock.
     """
 
     category: Category | None = "recurrent"
@@ -175,7 +177,7 @@ class RgLru(Component):
     own_ops = Component.no_own_ops  # the recurrence is elementwise
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """The state of each channel, and the inputs of the convolution but for the newest (the reference's way too)."""
+        """The state of each channel, and the last w - 1 inputs of the convolution, as in the reference."""
         yield fixed_state(self.inner, shares=self.inner, dtype=FLOAT32)
         yield fixed_state(self.inner, shares=self.inner)._replace(size=self.kernel - 1)
 
@@ -184,10 +186,11 @@ class RgLru(Component):
 
 
 class CausalConv(Conv1d):
-    """A short depthwise convolution over time within a layer, perhaps with taps made for each token (Inkling).
+    """A short depthwise convolution over time, whose taps may be computed for each token (`taps`).
 
-    Shapes: (channels, 1, kernel), or where `taps` makes some for each token, static ones (kernel, channels) beside
-    them. The state is the last inputs, in `dtype`. InklingShortConvolution, Inkling2DynamicShortConvolution.
+    The state is the last inputs, in `dtype`.
+    Shapes: (channels, 1, w); with computed taps, static ones (w, channels) and the matrices of `taps`.
+    Source: InklingShortConvolution, Inkling2DynamicShortConvolution.
     """
 
     category: Category | None = "recurrent"
@@ -211,7 +214,7 @@ class CausalConv(Conv1d):
         return super().steps() if self.taps is None else Component.steps(self)
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """The last inputs; with gaps between the taps, all that are inside its reach but for the newest."""
+        """The last w inputs; with a dilation, all inputs in its receptive field but the newest."""
         if self.dilation == 1:
             yield conv_state(self.channels, self.kernel)._replace(dtype=self.dtype)
         else:
@@ -219,10 +222,11 @@ class CausalConv(Conv1d):
 
 
 class ShortConv(Component):
-    """A short convolution between two gates (LFM2, 2511.23404, section 2; Lfm2ShortConv).
+    """A short convolution between two gates.
 
-    Shapes: in (3 d, d) for both gates and the input, depthwise conv (d, 1, kernel), out (d, d). The state is the last
-    inputs of the convolution.
+    The state is the last inputs of the convolution.
+    Shapes: in (3 d, d) for both gates and the input, depthwise convolution (d, 1, w), out (d, d).
+    Source: LFM2 (2511.23404), section 2; Lfm2ShortConv.
     """
 
     category: Category | None = "recurrent"
@@ -246,7 +250,7 @@ class ShortConv(Component):
     own_ops = Component.no_own_ops
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """The inputs of the convolution."""
+        """The last inputs of the convolution."""
         yield conv_state(self.width, self.kernel, shares=self.width)
 
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Residual connections with weights: several streams instead of one, mixed before and after each part."""
+"""Residual connections with weights: several residual streams, mixed before and after each part of a layer."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from paramcalc.tree.weights import Category
 
 
 class HyperConnection(Component):
-    """Mixes n residual streams of width d into a layer's input and its output back into them.
+    """Mixes s residual streams into a layer's input, and the layer's output back into the streams.
 
-    Hyper-connections (2409.19606), manifold-constrained (2512.24880). Shapes: mix (m, n d), base (m), one scale for
-    each kind of mixture; m counts the weights made for each token (to read, to write, and n x n to mix the streams).
-    Widens what a layer hands on to n d channels. DeepseekV4HyperConnection, HYV4HyperConnection.
+    Computes m weights for each token: s to read, s to write, and s x s to mix the streams. Layers pass on s d channels.
+    Shapes: mix (m, s d), base (m), one scale for each of the kinds of weights (`scales`).
+    Source: hyper-connections (2409.19606), manifold-constrained (2512.24880); DeepseekV4HyperConnection,
+    HYV4HyperConnection.
     """
 
     category: Category | None = "other"
@@ -33,16 +34,17 @@ class HyperConnection(Component):
         }
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """The streams by the n x n weights made for the token, where there are any; the rest is elementwise."""
+        """The streams times the s x s weights of the token, where there are any; the rest is elementwise."""
         if self.mixtures > 2 * self.streams:
             yield FlopTerm("streams", 2 * self.streams * self.streams * self.width)
 
 
 class GatedResidual(Component):
-    """Mixes n residual streams into a layer's input by a low-rank gate, and says how much each takes of its output.
+    """Mixes s residual streams into a layer's input by a low-rank gate, and weighs the layer's output for each stream.
 
-    Shapes: norm (n d), down (r, n d), up (n d, r), inject (n, n d), which the last one before the head lacks.
-    Qwen4ExpTextGatedResidual.
+    The last one, before the head, has no output weights (`injects` is False).
+    Shapes: norm (s d), down (r, s d), up (s d, r), inject (s, s d).
+    Source: Qwen4ExpTextGatedResidual.
     """
 
     category: Category | None = "other"

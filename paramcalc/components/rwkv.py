@@ -1,4 +1,4 @@
-"""RWKV's two mixers: over time, and over channels."""
+"""RWKV-4's time mixing and channel mixing."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from paramcalc.tree.weights import Category, ShardSpec
 
 
 class RwkvTimeMix(Component):
-    """RWKV-4's mixer: a decaying average of past values for each channel, weighted by exponentials of the keys.
+    """RWKV-4's time mixing: a decaying average of past values for each channel, weighted by exponentials of the keys.
 
-    RWKV (Peng et al. 2023, 2305.13048), section 3.1; RwkvSelfAttention. Shapes: key, value and receptance (d_a, d),
-    each of a mixture of this token and the last (three vectors of d), decay and bonus (d_a), out (d, d_a). The state
-    is three vectors of d_a and the last token's input of d.
+    Key, value and receptance read a mixture of this token and the last. The state is three vectors of d_inner and the
+    last token's input of d.
+    Shapes: mixtures three times (d), key, value and receptance (d_inner, d), decay and bonus (d_inner), out
+    (d, d_inner).
+    Source: RWKV (2305.13048), section 3.1; RwkvSelfAttention.
     """
 
     category: Category | None = "recurrent"
@@ -54,10 +56,11 @@ class RwkvTimeMix(Component):
 
 
 class RwkvChannelMix(Component):
-    """RWKV-4's feed-forward network: squared ReLU, gated by a receptance; it too mixes in the last token.
+    """RWKV-4's channel mixing: a feed-forward network with squared ReLU, gated by a receptance.
 
-    RWKV (2305.13048), section 3.1; RwkvFeedForward. Shapes: up (d_ff, d), down (d, d_ff), receptance (d, d), two
-    mixing vectors of d. It keeps the last token's input of d.
+    It reads a mixture of this token and the last, and keeps the last token's input of d.
+    Shapes: mixtures twice (d), up (d_ff, d), down (d, d_ff), receptance (d, d).
+    Source: RWKV (2305.13048), section 3.1; RwkvFeedForward.
     """
 
     category: Category | None = "ffn"

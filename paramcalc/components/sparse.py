@@ -1,4 +1,4 @@
-"""Parts of sparse attention: indexers that choose which past tokens a layer looks at, and compressed caches."""
+"""Sparse attention: indexers that select the past tokens a layer attends to, and compressed caches."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from paramcalc.tree.weights import Category, ShardSpec, by_heads
 
 
 class Compressor(Component):
-    """Merges `rate` tokens into one key that is its own value, weighted by learned gates (DeepSeek-V4).
+    """Merges `rate` tokens into one vector that is key and value, weighted by learned gates (DeepSeek-V4).
 
-    Shapes: kv and gate (o d_h, d), positions (rate, o d_h); o is 2 where neighbouring windows overlap, else 1.
-    Caches d_h channels for each `rate` tokens. DeepseekV4HCACompressor, DeepseekV4CSACompressor.
+    `overlap` is 2 where neighbouring groups of tokens overlap, else 1. Caches d_h channels for each `rate` tokens.
+    Shapes: kv and gate (overlap d_h, d), positions (rate, overlap d_h), norm (d_h).
+    Source: DeepseekV4HCACompressor, DeepseekV4CSACompressor.
     """
 
     category: Category | None = "attention"
@@ -38,7 +39,7 @@ class Compressor(Component):
     own_ops = Component.no_own_ops
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """A merged key for each `rate` tokens, the keys and gates that wait, and those of the overlap."""
+        """A merged key for each `rate` tokens, keys and gates of tokens not yet merged, and those of the overlap."""
         yield CacheEntry("key", self.head_dim, "stride", self.rate)
         yield CacheEntry("state", 2 * self.overlap * self.head_dim, "buffer", self.rate - 1)
         if self.overlap > 1:
@@ -47,32 +48,34 @@ class Compressor(Component):
 
 
 class KeyPooling(NamedTuple):
-    """Keys of `tokens` neighbours that are merged into one before they are scored."""
+    """Number of neighbouring tokens whose keys are merged into one before they are scored."""
 
     tokens: Size = 1
-    visible_only: bool = False  # one token after the other, over the keys that it attends to (Qwen4)
+    visible_only: bool = False  # scores only the keys before the token, one token after the other (Qwen4)
 
 
 class IndexKeys(NamedTuple):
-    """Contents of the indexer's cache beyond its keys."""
+    """The indexer's cache, where it is not one key of d_i channels in the cache's dtype."""
 
-    extra: Size = 0  # channels next to each key: of the gate that pools keys, and a mark of padding (GLM-5-next)
-    dtype: str | None = None  # where the reference keeps keys in a dtype of their own (dots3: float32)
+    extra: Size = 0  # channels next to each key: the gate that pools keys, and a padding flag (GLM-5-next)
+    dtype: str | None = None  # of the keys where the reference fixes it (dots3: float32)
 
 
 class Indexer(Component):
-    """Scores past tokens with a few small heads that share one key; attention looks at the best of them only.
+    """Scores past tokens with a few small heads that share one key; attention uses the `top_k` best of them only.
 
-    DeepSeek-V3.2's lightning indexer. Shapes: q (h_i d_i, d_q), k (d_i, d), and, where each head's score has a weight
-    of its own, weights (h_i, d). Caches one key of d_i channels per token, or per compressed window of them.
+    Caches one key of d_i channels for each token, unless a compressor keeps its own.
+    Shapes: q (h_i d_i, r_q), or (h_i d_i, d) where queries are not made from the latent; k (d_i, d); a weight for each
+    head's score (h_i, d) (`weighted`).
+    Source: DeepSeek-V3.2 (2512.02556), section 2.1, lightning indexer; DeepseekV32Indexer.
     """
 
     category: Category | None = "attention"
     width: Size
-    query_width: Size  # the width that queries are made from: the latent's, or the model's
+    query_width: Size  # input channels of the queries: the latent's r_q or the model's d
     heads: Size
     head_dim: Size
-    top_k: Size  # tokens (or blocks of tokens) that attention looks at
+    top_k: Size  # tokens, or blocks of tokens, that attention uses
     weighted: bool = True
     q_norm: Norm | None = None
     k_norm: Norm | None = None
@@ -91,8 +94,8 @@ class Indexer(Component):
         return without_none(parts)
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """Scores of every past key by each head, and their sum with a weight for each head."""
-        if isinstance(self.compressor, Compressor):  # whose scores are weighed one by one
+        """Scores of every past key by each head, and their weighted sum over the heads."""
+        if isinstance(self.compressor, Compressor):  # its weighted sum is elementwise
             stride: dict[str, Any] = {"limit": "stride", "size": self.compressor.rate}
             yield FlopTerm("scores", 2 * self.heads * self.head_dim, "attention", "pair", **stride)
             return
@@ -111,11 +114,13 @@ class Indexer(Component):
 
 
 class CompressedAttention(Component):
-    """Attention over one shared key that is its own value, of which old ones are kept compressed (DeepSeek-V4).
+    """Attention over one vector for each token that is key and value of all heads; old ones are compressed.
 
-    Shapes: q through a bottleneck (r_q, d), (h d_h, r_q); kv (d_h, d); the output through `groups` bottlenecks side by
-    side, (G r_o, h d_h / G), (d, G r_o); one sink per head. Caches d_h channels for each token of the window and
-    whatever the compressor keeps. DeepseekV4Attention.
+    The output passes through G bottlenecks. Caches d_h channels for each token of the window, and the compressor's
+    entries.
+    Shapes: q down (r_q, d), norm (r_q), up (h d_h, r_q); kv (d_h, d), norm (d_h); sinks (h); o down (G r_o, h d_h / G),
+    up (d, G r_o).
+    Source: DeepseekV4Attention.
     """
 
     category: Category | None = "attention"
@@ -150,11 +155,11 @@ class CompressedAttention(Component):
         return without_none(parts)
 
     def dimensions(self) -> Mapping[str, int]:
-        """One key, which is its own value, for all heads."""
+        """All heads share one key, which is the value too."""
         return {"d_model": self.width, "heads": self.heads, "kv_heads": 1, "head_dim": self.head_dim}
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """Scores and mixing over the window, and over the compressed past where there is a compressor."""
+        """Scores and mixing over the window, and over the compressed tokens where there is a compressor."""
         flops = 2 * self.heads * self.head_dim
         for name in ("scores", "mixing"):
             yield FlopTerm(name, flops, "attention", "pair", limit="window", size=self.window)
@@ -166,9 +171,9 @@ class CompressedAttention(Component):
                 )
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """The key, which is the value too, of each token inside the window: kept twice where nothing is compressed.
+        """One key for each token of the window, stored twice where nothing is compressed.
 
-        (transformers, whose cache of windows has keys and values; engines keep it once.)
+        That is how transformers does it, whose sliding-window cache holds keys and values; engines store it once.
         """
         yield CacheEntry("key", self.head_dim, "window", self.window)
         if self.compressor is None:

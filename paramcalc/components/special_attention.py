@@ -1,4 +1,4 @@
-"""Kinds of attention that one family each has: hashed, grouped, of experts, behind convolutions."""
+"""Attention of single families: hashed, grouped, with experts, with convolutions."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from paramcalc.tree.weights import Category, ShardSpec, by_heads
 
 
 class HashedAttention(Component):
-    """Attention within buckets of similar vectors, for which queries and keys are the same projection (Reformer).
+    """Attention within buckets of similar vectors, with one projection for queries and keys (Reformer).
 
-    Kitaev et al. 2020 (2001.04451), section 2; LSHSelfAttention. Shapes: qk and v (h d_h, d), o (d, h d_h). Caches the
-    hidden states and the buckets they fell into.
+    Caches the hidden states and their buckets.
+    Shapes: qk and v (h d_h, d), o (d, h d_h).
+    Source: Kitaev et al. 2020 (2001.04451), section 2; LSHSelfAttention.
     """
 
     category: Category | None = "attention"
     width: Size
     heads: Size
     head_dim: Size
-    hashes: Size = 1  # rounds of hashing, each with a bucket for every head
+    hashes: Size = 1  # rounds of hashing, each of which gives a bucket for every head
 
     def parts(self) -> Mapping[str, Component]:
         d, q = self.width, self.heads * self.head_dim
@@ -48,7 +49,7 @@ class HashedAttention(Component):
         return {"d_model": self.width} | uniform_head_sizes(self.heads, self.heads, self.head_dim)
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """Scores and mixing as if every token saw every other: buckets are for sequences longer than one chunk."""
+        """Scores and mixing over all tokens, as in sequences that are not longer than one chunk."""
         for work in attention_products(self.heads, keys=self.head_dim, values=self.head_dim):
             yield work._replace(inexact="hashed attention is counted as if there were one bucket")
 
@@ -57,7 +58,7 @@ class HashedAttention(Component):
         yield from attention_steps(self.parts(), heads=h, kv_heads=h, keys=d_h, values=d_h)
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """The hidden state of each token, from which keys and values are made again, and its buckets."""
+        """The hidden state of each token, from which keys and values are computed again, and its buckets."""
         yield CacheEntry("key", self.width)
         yield CacheEntry("index", self.heads * self.hashes, dtype="int64")
 
@@ -66,9 +67,10 @@ class HashedAttention(Component):
 
 
 class GroupedAttention(Component):
-    """Multi-head attention whose projections are grouped convolutions of width one (SqueezeBERT, 2006.11316).
+    """Multi-head attention whose projections are grouped convolutions of width one (SqueezeBERT).
 
-    Shapes: q, k, v and o (d, d / groups), each with a bias.
+    Shapes: q, k, v and o (d, d / G), each with a bias (d) and a G of its own.
+    Source: SqueezeBERT (2006.11316); SqueezeBertSelfAttention.
     """
 
     category: Category | None = "attention"
@@ -89,7 +91,7 @@ class GroupedAttention(Component):
         return {"d_model": self.width} | uniform_head_sizes(self.heads, self.heads, self.width // self.heads)
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """Scores and mixing of heads that cut the width into equal parts."""
+        """Scores and mixing of h heads of d / h channels."""
         share = self.width // self.heads
         yield from attention_products(self.heads, keys=share, values=share)
 
@@ -98,7 +100,7 @@ class GroupedAttention(Component):
         yield from attention_steps(self.parts(), heads=h, kv_heads=h, keys=share, values=share)
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """Nothing: only encoders have it."""
+        """None: only encoders use it."""
         return iter(())
 
     def label(self) -> str:
@@ -106,11 +108,12 @@ class GroupedAttention(Component):
 
 
 class ExpertAttention(Component):
-    """Attention whose query and output projections are experts (JetMoE's MoA).
+    """Mixture of attention heads: query and output projections are experts (JetMoE).
 
-    Zhang et al. 2022 (2210.05144). Each expert maps to g d_h channels and back, keys and values are shared by all:
-    router (E, d), q (g d_h, d) and o (d, g d_h) for each expert, k and v (g d_h, d), one bias on the output. What all
-    tokens use is attention, the rest experts.
+    All experts share keys and values. The category of the query and output projections is experts, of the rest
+    attention.
+    Shapes: router (E, d); q (g d_h, d) and o (d, g d_h) for each expert; k and v (g d_h, d); output bias (d).
+    Source: Zhang et al. 2022 (2210.05144); JetMoeAttention.
     """
 
     width: Size
@@ -133,11 +136,11 @@ class ExpertAttention(Component):
         }
 
     def dimensions(self) -> Mapping[str, int]:
-        """The heads of the experts that a token uses."""
+        """heads are those of the k experts that a token uses."""
         return {"d_model": self.width} | uniform_head_sizes(self.top_k * self.kv_heads, self.kv_heads, self.head_dim)
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """Scores and mixing of the g heads of each expert that a token uses."""
+        """Scores and mixing of the g heads of each of the k experts that a token uses."""
         yield from attention_products(self.top_k * self.kv_heads, keys=self.head_dim, values=self.head_dim)
 
     def own_state(self) -> Iterator[CacheEntry]:
@@ -152,9 +155,10 @@ class ExpertAttention(Component):
 class ConvolvedAttention(Component):
     """Compressed convolutional attention: queries and keys pass through two convolutions over time (ZAYA).
 
-    2510.04476. Shapes: q (h d_h, d), k (g d_h, d), two halves of v (g d_h / 2, d), of which one is a token late; a
-    depthwise convolution over all query and key channels, then one within each head; one temperature per key head.
-    Caches keys and values, and the inputs of the convolutions. ZayaAttention.
+    One half of the values is that of the token before. Caches keys and values, and the last inputs of the convolutions.
+    Shapes: q (h d_h, d), k (g d_h, d), two halves of v (g d_h / 2, d), depthwise convolution (h d_h + g d_h, 1, w_0),
+    convolution within each head (h d_h + g d_h, d_h, w_1), temperature (g), o (d, h d_h).
+    Source: 2510.04476; ZayaAttention.
     """
 
     category: Category | None = "attention"
@@ -176,7 +180,7 @@ class ConvolvedAttention(Component):
             "k_proj": Linear(d_in=d, d_out=kv, bias=self.bias, split=shared),
             "v_proj": half,
             "late_v_proj": half,
-            "first_late_v": Product(flops=2 * d * (kv // 2), per="sequence"),  # of what stands before the first token
+            "first_late_v": Product(flops=2 * d * (kv // 2), per="sequence"),  # for the position before the first token
             "depthwise_conv": Conv1d(
                 channels=q + kv, kernel=self.kernels[0], causal_padding=self.kernels[1] - 1, split=both
             ),
@@ -197,7 +201,7 @@ class ConvolvedAttention(Component):
         yield from attention_steps(self.parts(), heads=h, kv_heads=g, keys=d_h, values=d_h)
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """Keys and values of each token, the inputs of both convolutions and the last token's late values."""
+        """Keys and values of each token, the last inputs of both convolutions, and the last token's late values."""
         kv, (span, size) = self.kv_heads * self.head_dim, window_span(self.window)
         yield from kv_entries(kv, kv, span=span, size=size, shares=self.kv_heads)
         columns = self.kernels[0] + self.kernels[1] - 2

@@ -1,4 +1,4 @@
-"""What multimodal models add to the rooms of text: patches of images, and a language model within a larger one."""
+"""Convolutions of vision and audio towers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from paramcalc.tree.weights import Category, Tie, Weight
 
 
 class PatchEmbedding(Component):
-    """A convolution whose stride is its kernel: each patch of an image becomes one vector (ViT, 2010.11929, eq. 1).
+    """A convolution whose stride is its kernel: each patch of an image, or of a video, becomes one vector.
 
-    Shape: (d, channels, height, width), with the frames that share a patch before the height where a video is cut
-    (Conv3d). A linear layer over the flattened patch holds the same elements.
+    A linear layer over the flattened patch holds the same elements.
+    Shapes: (d, channels, height, width), or (d, channels, frames, height, width) for video; bias (d).
+    Source: ViT (2010.11929), equation 1; torch.nn.Conv2d, torch.nn.Conv3d.
     """
 
     category: Category | None = "vision"
@@ -34,21 +35,22 @@ class PatchEmbedding(Component):
             yield Tie("", self.tied_to)
 
     def shapes(self) -> Iterator[Weight]:
-        """The tensors that it works with, its own or another's."""
+        """The tensors that it uses, its own or those of the component it is tied to."""
         frames = () if self.frames is None else (self.frames,)
         yield Weight("weight", (self.width, self.channels, *frames, *self.patch), kind="conv")
         if self.bias:
             yield Weight("bias", (self.width,), kind="bias")
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """A matrix for each patch."""
+        """One product with the kernel for each patch."""
         yield FlopTerm("", 2 * sum(w.elements for w in self.shapes() if w.name == "weight"), "convolution", "tower")
 
 
 class Conv2d(Component):
-    """A convolution over an image or a spectrogram: (channels_out, channels_in / groups, side, side) and a bias.
+    """A convolution over an image or a spectrogram, or with `frames` over a video.
 
-    Over a video it is so many frames deep too, before the sides (Conv3d).
+    Shapes: (channels, per_group, kernel, kernel), or (channels, per_group, frames, kernel, kernel); bias (channels).
+    Source: torch.nn.Conv2d, torch.nn.Conv3d.
     """
 
     channels: Size
@@ -64,7 +66,7 @@ class Conv2d(Component):
             yield Weight("bias", (self.channels,))
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """Of towers alone, for each position."""
+        """One product with the kernel for each position of a tower."""
         depth = self.frames or 1
         yield FlopTerm(
             "", 2 * self.channels * self.per_group * depth * self.kernel * self.kernel, "convolution", "tower"

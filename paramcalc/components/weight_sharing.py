@@ -1,4 +1,4 @@
-"""Weights that are used more than once: a part of one layer that later layers run again."""
+"""Weight sharing between layers: a part of one layer that later layers run again, and adapters of shared matrices."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from paramcalc.tree.weights import Category, Tie, effective_category
 
 
 class SharedReference(Component):
-    """A part run once more with the weights of `owner`: nothing to count, but its work and its cache are its own.
+    """A part that runs again with the weights of `owner`, a path: its operations and its cache are its own.
 
-    Zamba's shared transformer block (Glorioso et al. 2024, 2405.16712). `owner` is the path of the part that holds the
-    weights.
+    Shapes: no tensors of its own; ties to those of `part`.
+    Source: Zamba's shared transformer block (2405.16712).
     """
 
     part: Component
@@ -28,7 +28,7 @@ class SharedReference(Component):
         for weight in self.part.weights("", effective_category(outer, self.category)):
             path = weight.name.removesuffix(".weight")
             if path.endswith(".bias") or (weight.category == "experts" and path.endswith(".up_proj")):
-                continue  # goes with its matrix; experts have one matrix for gate and up
+                continue  # tied with its matrix; experts hold gate and up in one matrix
             yield Tie(f"{prefix}{path}", f"{self.owner}.{path}", weight.category)
 
     def executed(self) -> Component:
@@ -38,7 +38,7 @@ class SharedReference(Component):
         return self.part.state()
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """What the part does, though its weights are another's."""
+        """The operations of the part."""
         return self.part.ops("", self.category)
 
     def steps(self) -> Iterator[Step]:
@@ -49,9 +49,10 @@ class SharedReference(Component):
 
 
 class Adapters(Component):
-    """Low-rank corrections of a shared matrix, one for each time it is used: (rank, d_in) and (d_out, rank) each.
+    """Low-rank adapters of a shared matrix, one for each pass through the shared block; a token uses all of them.
 
-    Zamba2 (2411.15242), after LoRA (2106.09685). Each token uses all of them, one per pass through the shared block.
+    Shapes: down (r, d_in) and up (d_out, r), `count` times.
+    Source: Zamba2 (2411.15242); LoRA (2106.09685), section 4.1.
     """
 
     d_in: Size
@@ -64,7 +65,7 @@ class Adapters(Component):
         return {str(i): block(down=down, up=up) for i in range(self.count)}
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """One of the corrections for each pass."""
+        """One adapter for each pass."""
         yield FlopTerm("", 2 * self.rank * (self.d_in + self.d_out))
 
     def ops(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:

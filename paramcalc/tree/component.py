@@ -1,8 +1,8 @@
-"""The component tree: frozen pieces of a model that know their shapes. No family names, no config keys.
+"""The component tree: immutable parts of a model with their shapes. No family names, no config keys.
 
-`Weight` is the only thing that is ever counted. A `Component` has named parts, in the order in which data flows
-through them, and tensors of its own. Leaves (`leaves.py`) hold tensors; semantic parts (attention, feed-forward,
-recurrent mixers) live in `components/`; `Block` and `Stack` (`containers.py`) put them together.
+A `Component` has named parts, in data-flow order, and tensors of its own. Only `Weight` is ever counted. Leaves
+(`leaves.py`) hold tensors; attention, feed-forward networks and recurrent mixers are in `components/`, with a README
+on the facts that a component states; `Block` and `Stack` (`containers.py`) compose them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paramcalc.tree.weights import Category, Tally, Tie, Weight, WeightRole, eff
 
 
 class Part(NamedTuple):
-    """A named child in the tree, with its multiplicity."""
+    """A named child in the tree: how many copies of it there are, and how many of them one token uses."""
 
     name: str
     component: Component
@@ -29,7 +29,7 @@ class Part(NamedTuple):
 
 
 class Component(Frozen):
-    """A piece of a model. Subclasses state their parts and their own tensors; everything else is folded."""
+    """A part of a model. Subclasses state facts (`parts`, `own_*`, `dimensions`); all else is folded from them."""
 
     category: Category | None = None
 
@@ -38,12 +38,12 @@ class Component(Frozen):
         return {}
 
     def children(self) -> Iterator[Part]:
-        """The children with their multiplicity; only containers that repeat something override this."""
+        """The children with their multiplicity; only containers of repeated parts override this."""
         parts = self.parts()
         return map(Part, parts, parts.values())
 
     def distinct_parts(self) -> Iterator[Part]:
-        """The children, those that are equal together: what is folded; only a stack has fewer of these."""
+        """The children with equal ones grouped, which the folds visit; only stacks override this."""
         return self.children()
 
     def own_weights(self) -> Iterator[Weight]:
@@ -51,11 +51,11 @@ class Component(Frozen):
         return iter(())
 
     def own_ties(self) -> Iterator[Tie]:
-        """The matrices it would hold if they were not another component's, named relative to it."""
+        """The matrices that it shares with another component, their owner, named relative to itself."""
         return iter(())
 
     def label(self) -> str:
-        """What it is called in a layer pattern (`attention`, `ffn`); empty for what a pattern leaves out."""
+        """Its name in a layer pattern (`attention`, `ffn`); empty for parts that a pattern leaves out."""
         return ""
 
     def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
@@ -75,8 +75,8 @@ class Component(Frozen):
                 )
 
     def totals(self, outer: Category | None = None) -> Iterator[Tally]:
-        """The same added up: one sum for each category and role, without the names. What a sweep folds."""
-        found = self.cached("tallies", self._totals)
+        """The weights added up for each category and role, without names; sweeps use these."""
+        found = self.cached("totals", self._totals)
         if outer is None:
             return iter(found)
         return (
@@ -109,48 +109,48 @@ class Component(Frozen):
             yield from part.component.ties(f"{part.name}.", self.category)
 
     def dimensions(self) -> Mapping[str, int]:
-        """The sizes it is known by: d_model, and heads, kv_heads, head_dim, d_ff, experts or experts_per_token."""
+        """Its main sizes: d_model, and heads, kv_heads, head_dim, d_ff, experts or experts_per_token."""
         return {}
 
     def own_state(self) -> Iterator[CacheEntry]:
-        """What it keeps itself, for each sequence, between one token and the next."""
+        """The cache entries and states that it keeps itself between tokens, for each sequence."""
         return iter(())
 
     def state(self) -> Iterator[CacheEntry]:
-        """What it and the parts below it keep, as parts of a layer that sees one token after the other."""
+        """The cache entries and states of it and all its parts, in a layer that processes one token after the other."""
         yield from self.own_state()
         for part in self.children():
-            for kept in part.component.state():
-                yield kept._replace(copies=kept.copies * part.copies)
+            for entry in part.component.state():
+                yield entry._replace(copies=entry.copies * part.copies)
 
     def executed(self) -> Component:
-        """What does its work: itself, or the part whose weights it uses."""
+        """The component that runs: itself, or the part whose weights it uses."""
         return self
 
     def cache(self) -> Iterator[CacheEntry]:
-        """What the causal stacks below this component keep, with the copies of their layers.
+        """The cache entries of the causal stacks in this component, with the copies of their layers.
 
-        What is outside of them (poolers, projectors, towers) sees all of its input at once.
+        Other parts (poolers, projectors, towers) process all of their input at once and cache nothing.
         """
         for part in self.children():
             yield from part.component.cache()
 
     def duplicated_weights(self, prefix: str = "") -> Iterator[Weight]:
-        """Matrices that checkpoints hold once more although the model has them already."""
+        """Matrices that the checkpoint holds a second time."""
         for part in self.children():
             yield from part.component.duplicated_weights(f"{prefix}{part.name}.")
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """The matrix terms of this component itself, named relative to it; `no_own_ops` where it has none."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what it multiplies")
+        """The products of this component itself, named relative to it; `no_own_ops` for none."""
+        raise NotImplementedError(f"{type(self).__name__} states no operations")
 
     def no_own_ops(self) -> Iterator[FlopTerm]:
-        """The statement of a component that multiplies nothing beside what its parts do."""
+        """Implementation of `own_ops` for components without products of their own."""
         return iter(())
 
     def ops(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:
-        """Every matrix term below this component, with full paths, categories and how often one token runs it."""
-        for name, flops, term, per, inner, *more in self.cached("work", self._ops):
+        """All products in this component, with full paths, categories, and how often one token runs them."""
+        for name, flops, term, per, inner, *more in self.cached("ops", self._ops):
             path, category = (prefix + name).removesuffix("."), effective_category(outer, inner) or "other"
             yield FlopTerm._make((path, flops, term, per, category, *more))
 
@@ -162,18 +162,18 @@ class Component(Frozen):
                 yield w if part.active == 1 else w._replace(copies=w.copies * int(part.active))
 
     def inputs(self) -> Size | None:
-        """Channels that it takes in, where it is a matrix; None for what is none."""
+        """Input channels of a matrix; None for other components."""
         return None
 
     def steps(self) -> Iterator[Step]:
-        """Its parts in data-flow order, with the shapes they put out; its own products before the last matrix."""
+        """Its parts in data-flow order with their output shapes; its own products come before the last matrix."""
         parts, own = list(self.children()), [work.name for work in self.own_ops()]
         last, shape = len(parts), SAME_SHAPE
         for i, part in enumerate(parts):
             if (width := part.component.inputs()) is not None:
                 last, shape = i, per_token(width)
         while 0 < last < len(parts) and parts[last - 1].component.category == "norm":
-            last -= 1  # a norm of what the products put out
+            last -= 1  # a norm of the products' output
         for name, component, *_ in parts[:last]:
             yield from prefixed_steps(name, component.steps())
         yield from (Step(work, shape) for work in own)
@@ -182,13 +182,13 @@ class Component(Frozen):
 
 
 def without_none(parts: Mapping[str, Component | None]) -> dict[str, Component]:
-    """The parts that are there, in the same order."""
+    """The parts that are not None, in the same order."""
     if all(parts.values()):  # a component is true, and None is not
         return dict(parts)  # type: ignore[arg-type]  # none is None
     return {name: part for name, part in parts.items() if part is not None}
 
 
 def prefixed_steps(name: str, steps: Iterable[Step]) -> Iterator[Step]:
-    """The steps of a part, under its name."""
+    """The steps of a part, prefixed with its name."""
     for step in steps:
         yield step._replace(name=f"{name}.{step.name}".removesuffix("."))

@@ -1,4 +1,4 @@
-"""What puts components together: blocks of named parts, stacks of layers, and what is shipped beside the model."""
+"""Containers: blocks of named parts, stacks of layers, and multi-token-prediction modules."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ ResidualPlacement = Literal["each", "normed", "together"]
 class Block(Component):
     """Named parts in data-flow order.
 
-    `inexact` says why their work is not quite what the reference multiplies; `adds`, of a layer, where what a mixer
-    puts out is added to what came in: after each one (and the norm behind it, where there is one before the next too),
-    after the norm behind each, or once for all of them.
+    `inexact`: why its FLOPs differ from those of the reference, empty where they do not. `residual`, in a layer: where
+    the residual connection is added: after each mixer ("each", and after its post-norm, if the next mixer has a norm
+    before it too), after the norm behind each mixer ("normed"), or once for all mixers ("together").
+    Shapes: those of its parts.
+    Source: torch.nn.ModuleDict.
     """
 
     items: dict[str, Component]
@@ -45,17 +47,18 @@ class Block(Component):
 
 
 class Mtp(Block):
-    """Multi-token-prediction modules: shipped beside the model, not built by its class, reported apart.
+    """Multi-token-prediction modules: in the checkpoint, but not built by the reference class, and reported separately.
 
-    Their tied parts are the copies of embedding and head that the checkpoint holds once more. DeepSeek-V3
-    (2412.19437), section 2.2.
+    Its tied parts are the copies of embedding and head that the checkpoint holds a second time.
+    Shapes: those of its parts, `count` times.
+    Source: DeepSeek-V3 (2412.19437), section 2.2.
     """
 
     count: Size
 
     @property
     def copied(self) -> int:
-        """Elements of the matrices that are shipped again although the model has them."""
+        """Elements of the matrices that the checkpoint holds a second time."""
         return sum(weight.elements * int(weight.copies) for weight in self.duplicated_weights())
 
     def duplicated_weights(self, prefix: str = "") -> Iterator[Weight]:
@@ -70,14 +73,14 @@ class Mtp(Block):
 
     def weights(self, prefix: str = "", outer: Category | None = None) -> Iterator[Weight]:
         for weight in super().weights(prefix, outer):
-            yield weight._replace(role="mtp")  # its router's correction buffer too: it is part of what is shipped
+            yield weight._replace(role="mtp")  # including buffers, which are in the checkpoint too
 
     def totals(self, outer: Category | None = None) -> Iterator[Tally]:
         for tally in super().totals(outer):
             yield tally._replace(role="mtp")
 
     def ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:  # noqa: ARG002  (as in Component)
-        return iter(())  # copies in a module that is not built tie nothing
+        return iter(())  # a module that is not built has no ties
 
     def cache(self) -> Iterator[CacheEntry]:
         return iter(())  # nor does it run
@@ -87,9 +90,9 @@ class Mtp(Block):
 
 
 class Run(NamedTuple):
-    """`repeat` equal layers in a row; each is passed through `passes` times (1 unless layers are shared).
+    """`repeat` equal layers in a row, each of which runs `passes` times for each token (1 unless layers are shared).
 
-    Every pass keeps something of its own, unless `kept` says how many do.
+    Every pass has a cache of its own, unless `cached_passes` says how many do.
     """
 
     repeat: int
@@ -99,18 +102,18 @@ class Run(NamedTuple):
 
     @property
     def caches(self) -> int:
-        """How many of the passes keep something of their own."""
+        """Number of passes with a cache of their own."""
         return self.passes if self.cached_passes is None else self.cached_passes
 
 
 class LayerKind(NamedTuple):
-    """Equal layers of a stack, wherever in it they are."""
+    """Equal layers of a stack, in any position."""
 
     layer: Component
-    numbers: tuple[range, ...]  # of the layers, a range for each run
+    numbers: tuple[range, ...]  # numbers of the layers, a range for each run
     copies: Size  # layers of this kind
-    passes: int  # how often a token passes through one of them
-    cached: int  # how many of those passes keep a state of their own
+    passes: int  # passes of a token through layers of this kind
+    cached: int  # passes with a cache of their own
 
     @property
     def names(self) -> list[str]:
@@ -124,13 +127,15 @@ NAMED_RUNS = 4  # runs of one kind whose numbers appear in a name
 class Stack(Component):
     """Layers in order, equal neighbours run-length encoded: 10,000 layers cost as much to count as one.
 
-    `role` is the stack's name in the report: decoder, encoder. `causal`: it sees one token after the other, and its
-    layers keep what they have seen; an encoder sees all of its input at once and keeps nothing.
+    `role` is the stack's name in reports (decoder, encoder). The layers of a `causal` stack process one token after
+    the other and have caches; an encoder processes all of its input at once and caches nothing.
+    Shapes: those of its layers.
+    Source: torch.nn.ModuleList.
     """
 
     role: str
     runs: tuple[Run, ...]
-    first: int = 0  # number of its first layer; not 0 where it is a part of a stack
+    first: int = 0  # number of its first layer; not 0 in a part of a stack (pipeline parallelism)
     causal: bool = False
 
     def children(self) -> Iterator[Part]:
@@ -141,7 +146,7 @@ class Stack(Component):
             start = last + 1
 
     def distinct_runs(self) -> Sequence[tuple[Run, int]]:
-        """Each run once, and how many there are of it: few, however deep the stack is."""
+        """Each distinct run and its number of occurrences: few, even in deep stacks."""
         return self.cached("distinct_runs", self._distinct_runs)
 
     def _distinct_runs(self) -> Iterator[tuple[Run, int]]:
@@ -165,7 +170,7 @@ class Stack(Component):
         return ((Run(1, layer, *kind[1:]), copies[kind]) for kind, layer in layers.items())
 
     def layer_kinds(self) -> Sequence[LayerKind]:
-        """Each distinct layer once, however the layers alternate, in the order in which they first appear."""
+        """Each distinct layer once, in the order of first appearance."""
         return self.cached("layer_kinds", self._layer_kinds)
 
     def _layer_kinds(self) -> Iterator[LayerKind]:
@@ -183,7 +188,7 @@ class Stack(Component):
             )
 
     def kind_of_run(self) -> Sequence[int]:
-        """For each run the index of its layer's kind."""
+        """The index of the layer's kind for each run."""
         return self.cached("kind_of_run", self._kind_of_run)
 
     def _kind_of_run(self) -> Iterator[int]:
@@ -213,33 +218,33 @@ class Stack(Component):
             start += int(run.repeat)
 
     def cache(self) -> Iterator[CacheEntry]:
-        """What each layer keeps, as often as a pass through it keeps something."""
+        """The cache entries of each layer, for each pass that has a cache."""
         if not self.causal:
             return
         for run in self.runs:
-            for kept in run.layer.cached("all_kept", run.layer.state):
-                yield kept._replace(copies=kept.copies * int(run.repeat) * run.caches)
+            for entry in run.layer.cached("state", run.layer.state):
+                yield entry._replace(copies=entry.copies * int(run.repeat) * run.caches)
 
     own_ops = Component.no_own_ops
 
     def ops(self, prefix: str = "", outer: Category | None = None) -> Iterator[FlopTerm]:
-        """The work of each distinct layer once, under the numbers of its runs, as often as a token passes through."""
+        """The products of each distinct layer once, under the numbers of its runs, with the passes of a token."""
         category = effective_category(outer, self.category)
-        written = self.causal and self.role == "encoder"  # a class of encoders that was made a decoder
-        roles = {} if written else STACK_ROLES.get(self.role, {})
+        generates = self.causal and self.role == "encoder"  # an encoder class that is configured as a decoder
+        roles = {} if generates else STACK_ROLES.get(self.role, {})
         for kind in self.layer_kinds():
             for w in kind.layer.ops(f"{prefix}{', '.join(kind.names)}.", category):
                 yield w._replace(copies=w.copies * kind.passes, per=roles.get(w.per, w.per))
 
 
 def stacks(component: Component) -> tuple[Stack, ...]:
-    """The stacks of layers in a component, in order; within a stack nothing is looked for."""
+    """The stacks of layers in a component, in order; stacks within stacks are not searched."""
     if isinstance(component, Block):
         return component.cached("stacks", lambda: chain.from_iterable(map(stacks, component.items.values())))
     return (component,) if isinstance(component, Stack) else ()
 
 
-# What the tokens of a stack are where they are not the model's own new ones.
+# How the counts of FLOP terms change in stacks that do not process the new tokens.
 STACK_ROLES: Mapping[str, Mapping[Per, Per]] = {
     "encoder": {"token": "read", "pair": "read pair"},
     **{role: {"token": "tower", "pair": "tower", "cross": "tower", "chunk": "tower"} for role in ("vision", "audio")},
@@ -247,24 +252,24 @@ STACK_ROLES: Mapping[str, Mapping[Per, Per]] = {
 
 
 class LayerPattern(NamedTuple):
-    """Kinds of layers, and the number of the one that stands in each place."""
+    """Kinds of layers, and the index of the kind at each position."""
 
     kinds: Sequence[Component | Run]
     order: tuple[int, ...]
 
 
-Layers = Run | LayerPattern | Iterable[Component | Run]  # what a recipe may hand to a stack
+Layers = Run | LayerPattern | Iterable[Component | Run]  # accepted by `stack`
 
 
 def block(category: Category | None = None, /, **items: Component | None) -> Block:
-    """A block of the parts that are present: the keyword order is the order in which data flows."""
+    """A block of the parts that are not None; the order of keywords is the data flow."""
     return Block(category=category, items=without_none(items))
 
 
 def stack(role: str, layers: Layers, *, causal: bool | None = None) -> Stack:
-    """Run-length encode layers given as a run, by a pattern, one by one, or as a mixture; empty runs vanish.
+    """A stack of layers given as a run, a pattern, or an iterable of layers and runs; empty runs are dropped.
 
-    A stack is causal if its role is that of a decoder, where it does not say otherwise.
+    Stacks with the role "decoder" are causal unless stated.
     """
     runs, repeated = run_length_encoded(layers)
     made = Stack(role=role, runs=runs, causal=role == "decoder" if causal is None else causal)
@@ -274,9 +279,9 @@ def stack(role: str, layers: Layers, *, causal: bool | None = None) -> Stack:
 
 
 def run_length_encoded(layers: Layers) -> tuple[tuple[Run, ...], Sequence[tuple[Run, int]]]:
-    """The layers as runs that are not empty, equal layers of one object, and neighbours of the same layer made one.
+    """The layers as non-empty runs, with equal layers as one object and runs of the same layer merged.
 
-    With them each run once and how many there are of it, where that is known without looking at all of them.
+    Also returns each distinct run and its number of occurrences, where that is known without a pass over all runs.
     """
     if isinstance(layers, Run):
         return ((layers,), ((layers, 1),)) if layers.repeat else ((), ())
@@ -291,7 +296,7 @@ def run_length_encoded(layers: Layers) -> tuple[tuple[Run, ...], Sequence[tuple[
 
 
 def layer_pattern(layers: Iterable[Component | Run]) -> LayerPattern:
-    """Layers that are given one by one. They are told apart by identity: of a hundred of two kinds two are compared."""
+    """The pattern of layers given one by one, which are distinguished by identity before they are compared."""
     given = list(layers)
     kinds = dict(zip(map(id, given), given, strict=True))
     numbers = dict(zip(kinds, range(len(kinds)), strict=True))
@@ -300,9 +305,9 @@ def layer_pattern(layers: Iterable[Component | Run]) -> LayerPattern:
 
 @lru_cache(maxsize=256)
 def runs_of_numbers(order: tuple[int, ...]) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """Rows of equal numbers: each (number, how often) once, which of these comes when, and how often each does.
+    """Runs of equal numbers: distinct (number, length) pairs, the pair at each position, and occurrences of each pair.
 
-    Remembered: models of a sweep alternate in the same ways.
+    Cached, because the models of a sweep share their patterns.
     """
     rows = [(number, len(list(equal))) for number, equal in groupby(order)]
     times = Counter(rows)
@@ -311,7 +316,7 @@ def runs_of_numbers(order: tuple[int, ...]) -> tuple[list[tuple[int, int]], list
 
 
 def merged_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """The runs that are not empty, with equal layers of one object, and neighbours of the same layer made one."""
+    """The non-empty runs, with equal layers as one object and neighbouring runs of the same layer merged."""
     found: list[Run] = []
     layers: list[Component] = []
     for run in runs:
@@ -327,10 +332,10 @@ def merged_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
 
 
 def main_stack(stacks: Sequence[Stack]) -> Stack:
-    """The stack that a pipeline divides: what generates, and of several the deepest."""
+    """The stack that pipeline parallelism divides: the deepest causal one, or the deepest."""
     return max(stacks, key=lambda stack: (stack.causal, num_layers(stack)))
 
 
 def num_layers(stack: Stack) -> int:
-    """Layers of a stack."""
+    """The number of layers of a stack."""
     return sum(int(run.repeat) for run in stack.runs)

@@ -1,4 +1,4 @@
-"""What of a tree is the language model's: layers that run for tokens, and their sizes."""
+"""The language model in a tree: its layers, which run for each token, and their sizes."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ TOWER_CATEGORIES: tuple[Category, ...] = ("vision", "projector")
 
 
 def is_tower(stack: Stack) -> bool:
-    """Whether it is a tower, which runs for images and sounds and not for tokens."""
+    """True for stacks of vision and audio towers, which run for images and sounds instead of tokens."""
     return stack.category in TOWER_CATEGORIES or STACK_ROLES.get(stack.role, {}).get("token") == "tower"
 
 
 def layer_sizes(tree: Component) -> Iterator[int]:
-    """The sizes of all layers of the language model, as they are in its components: with their formulas."""
+    """The sizes of all layers of the language model; symbolic ones keep their formulas."""
     for stack in stacks(language_model(tree)):
         if not is_tower(stack):
             yield from component_sizes(stack)
 
 
 def component_sizes(component: Component) -> Iterator[int]:
-    """The sizes of a component and of all that is in it."""
+    """The sizes of a component and of all its parts."""
     yield from component.dimensions().values()
     for part in component.distinct_parts():
         yield from component_sizes(part.component)
 
 
 def language_model(tree: Component) -> Component:
-    """The language model of a model that sees or hears, else all of it: towers run for images, not for tokens."""
+    """The language model of a multimodal model; other models are returned whole."""
     for part in tree.parts().values():
         if isinstance(part, LanguageModel):
             return part
@@ -39,7 +39,7 @@ def language_model(tree: Component) -> Component:
 
 
 def fixed_source_tokens(part: Component) -> Iterator[int]:
-    """How many entries of an encoder's output are attended to, where they are always as many (Whisper)."""
+    """The lengths of encoder outputs that are fixed (Whisper)."""
     if entries := getattr(part, "source_tokens", None):
         yield int(entries)
     for child in part.distinct_parts():
@@ -47,7 +47,11 @@ def fixed_source_tokens(part: Component) -> Iterator[int]:
 
 
 class LanguageModel(Block):
-    """A language model within a larger model: the owners of its ties are named from its own root."""
+    """The language model in a larger model: the owners of its ties are named relative to it.
+
+    Shapes: those of its parts.
+    Source: the attribute `language_model` of multimodal classes in transformers, such as LlavaModel.
+    """
 
     def ties(self, prefix: str = "", outer: Category | None = None) -> Iterator[Tie]:
         for tie in super().ties(prefix, outer):

@@ -1,6 +1,7 @@
-"""The leaves of the tree: what holds tensors, or multiplies, and has no parts.
+"""The leaves of the tree: components without parts that hold tensors or state a product.
 
-Shapes and fields are those of torch.nn's module of the same name.
+Shapes and fields are those of the module of the same name in torch.nn. Letters are explained in
+`components/__init__.py`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from paramcalc.tree.weights import Category, ShardSpec, Tie, Weight, WeightRole,
 
 
 class Linear(Component):
-    """A matrix of shape (d_out, d_in) and an optional bias (torch.nn.Linear).
+    """A matrix and an optional bias.
 
-    `tied_to` names the component whose matrix it uses: then only a bias is its own. `per`: what it is multiplied with,
-    each token unless it says otherwise.
+    `tied_to`: path of the component whose matrix it uses; then only the bias is its own. `per`: how often the product
+    is computed, by default once for each token.
+    Shapes: weight (d_out, d_in), bias (d_out).
+    Source: torch.nn.Linear.
     """
 
     d_in: Size
@@ -33,7 +36,7 @@ class Linear(Component):
         if self.tied_to is None:
             yield Weight("weight", (self.d_out, self.d_in), kind="matrix", split=self.split)
         if self.bias:
-            whole = self.split is None or self.split.axis == "row"  # added once, after the shares are summed
+            whole = self.split is None or self.split.axis == "row"  # added once, after the partial sums
             yield Weight("bias", (self.d_out,), kind="bias", split=None if whole else self.split)
 
     def own_ties(self) -> Iterator[Tie]:
@@ -44,7 +47,7 @@ class Linear(Component):
         return self.d_in
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """d_in multiplications and additions for each output; a tied matrix multiplies like any other."""
+        """d_in multiplications and additions for each output; tied matrices are multiplied too."""
         yield FlopTerm("", 2 * self.d_in * self.d_out, per=self.per)
 
     def steps(self) -> Iterator[Step]:
@@ -52,13 +55,17 @@ class Linear(Component):
 
 
 class Embedding(Component):
-    """A lookup table of shape (rows, width) (torch.nn.Embedding)."""
+    """A lookup table.
+
+    Shapes: weight (rows, width), such as (V, d).
+    Source: torch.nn.Embedding.
+    """
 
     category: Category | None = "embedding"
     rows: Size
     width: Size
     tied_to: str | None = None
-    sharded: bool = True  # by rows, as a vocabulary; tables of positions are held whole
+    sharded: bool = True  # by rows under tensor parallelism; False: each device holds all of it (positions)
 
     def own_weights(self) -> Iterator[Weight]:
         if self.tied_to is None:
@@ -76,14 +83,18 @@ class Embedding(Component):
 
 
 class Norm(Component):
-    """A normalisation over `width` channels: RMSNorm has a scale, LayerNorm usually a bias too, OLMo's neither."""
+    """A normalisation over `width` channels, with a scale (RMSNorm), a scale and a bias (LayerNorm), or neither (OLMo).
+
+    Shapes: weight (width), bias (width); `count` times where each head has its own.
+    Source: LayerNorm (1607.06450), RMSNorm (1910.07467); torch.nn.LayerNorm, torch.nn.RMSNorm.
+    """
 
     category: Category | None = "norm"
     width: Size
     scale: bool = True
     bias: bool = False
-    count: Size = 1  # one per head where each has weights of its own (StableLM's QK norms)
-    split: ShardSpec | None = None  # only where a mixer's heads are normalised together (Mamba-2)
+    count: Size = 1  # heads that have weights of their own (QK norms of StableLM)
+    split: ShardSpec | None = None  # only where all heads of a mixer are normalised together (Mamba-2)
 
     def own_weights(self) -> Iterator[Weight]:
         one = Weight("weight", (self.width,), copies=self.count, active=self.count, kind="norm", split=self.split)
@@ -99,14 +110,18 @@ class Norm(Component):
 
 
 class Conv1d(Component):
-    """A convolution over time: (channels_out, channels_in / groups, kernel) and a bias (torch.nn.Conv1d)."""
+    """A convolution over time.
+
+    Shapes: weight (channels, per_group, w), bias (channels).
+    Source: torch.nn.Conv1d.
+    """
 
     channels: Size
     kernel: Size
-    per_group: int = 1  # input channels each output channel sees; 1 is depthwise
+    per_group: int = 1  # input channels of each output channel; 1 is depthwise
     bias: bool = True
     split: ShardSpec | None = None
-    causal_padding: Size = 0  # positions that the reference computes beyond the last token and cuts off
+    causal_padding: Size = 0  # positions that the reference computes after the last token and discards
     per: Per = "token"
 
     def own_weights(self) -> Iterator[Weight]:
@@ -115,7 +130,7 @@ class Conv1d(Component):
             yield Weight("bias", (self.channels,), kind="bias", split=self.split)
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """Kernel x inputs for each output channel and position."""
+        """w times per_group multiplications and additions for each output channel and position."""
         flops = 2 * self.channels * self.per_group * self.kernel
         yield FlopTerm("", flops, term="convolution", per=self.per, padding=self.causal_padding)
 
@@ -124,21 +139,25 @@ class Conv1d(Component):
 
 
 class Param(Component):
-    """A bare parameter or persistent buffer of any shape (attention sinks, A_log, a router's correction)."""
+    """A parameter or persistent buffer of any shape (attention sinks, A_log, a router's correction).
+
+    Shapes: value (shape).
+    Source: torch.nn.Parameter, torch.nn.Buffer.
+    """
 
     shape: tuple[Size, ...]
     buffer: bool = False
     split: ShardSpec | None = None
     dtype: str | None = None
-    per: Per = "never"  # what it is multiplied with, where it is a matrix: its outputs and inputs are its elements
-    repeats: Size = 1  # how often for each of these: once for each head
+    per: Per = "never"  # how often it is multiplied, where it is a matrix
+    repeats: Size = 1  # products for each of these, such as one for each head
 
     def own_weights(self) -> Iterator[Weight]:
         role: WeightRole = "buffer" if self.buffer else "parameter"
         yield Weight("value", self.shape, role=role, split=self.split, dtype=self.dtype)
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """What a matrix does that is no Linear; nothing where it is merely added or scales."""
+        """Two FLOPs for each element of a matrix; none where it is added or scales elementwise."""
         if self.per != "never":
             yield FlopTerm("", 2 * self.repeats * prod(map(int, self.shape)), per=self.per)
 
@@ -147,9 +166,11 @@ class Param(Component):
 
 
 class Product(Component):
-    """A product without weights of its own: by a matrix that is handed over, or by what the token itself makes.
+    """A matrix product without weights of its own: with another component's matrix, or between activations.
 
     `flops`: two for each multiplication and addition.
+    Shapes: no tensors of its own.
+    Source: torch.matmul.
     """
 
     flops: Size
@@ -157,7 +178,7 @@ class Product(Component):
     term: TermKind = "matmul"
 
     def own_ops(self) -> Iterator[FlopTerm]:
-        """What is stated."""
+        """The stated FLOPs."""
         yield FlopTerm("", self.flops, self.term, self.per)
 
     def steps(self) -> Iterator[Step]:

@@ -1,4 +1,4 @@
-"""What comes out of each step of a layer: the shapes that a token's path takes."""
+"""Steps of a layer and the shapes of their outputs, as `paramcalc trace` prints them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 from paramcalc.base.symbolic import Size
 
-# A size, or what it is of: sequences, new tokens, tokens they attend to (an encoder's, for cross attention), one.
+# A size, or the name of an axis: sequences, new tokens, tokens that they attend to, tokens of an encoder's output.
 StepAxis = Size | str
 StepShape = tuple[StepAxis, ...]
 BATCH, TOKENS, CONTEXT, SOURCE = "batch", "tokens", "context", "source"
-SAME_SHAPE: StepShape = ()  # as the step before left it
-NO_OUTPUT: StepShape = ("",)  # it is added, or scales, and puts out nothing itself
+SAME_SHAPE: StepShape = ()  # that of the step before
+NO_OUTPUT: StepShape = ("",)  # a parameter that is added or scales has no output of its own
 
 
 class Step(NamedTuple):
-    """A step under the name of the part or the product it is of, and the shape it puts out."""
+    """A step, named after its part or product, and the shape of its output."""
 
     name: str
     shape: StepShape
@@ -23,5 +23,5 @@ class Step(NamedTuple):
 
 
 def per_token(width: Size) -> StepShape:
-    """A vector of so many channels for each token."""
+    """The shape of a vector of `width` channels for each token."""
     return (BATCH, TOKENS, width)

@@ -1,4 +1,4 @@
-"""The vocabulary of tensors: categories, roles, sharding, and the weights that everything else is folded from."""
+"""Tensors: their categories, roles and sharding. All other results are folded from `Weight`."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ Category = Literal[
     "projector",
     "other",
 ]
-# A buffer is saved with the model but not trained; mtp weights are shipped with it but not built by its class; a copy
-# is shipped once more although the model has it.
+# A buffer is saved with the model but not trained; mtp weights are in the checkpoint, but the reference class does not
+# build them; a copy is in the checkpoint a second time.
 WeightRole = Literal["parameter", "buffer", "mtp", "copy"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 
-# What a tensor is to those who store it: formats touch matrices, leave norms and biases alone.
+# Kind of a tensor for storage formats, which quantise matrices but not norms and biases.
 TensorKind = Literal["matrix", "bias", "embedding", "norm", "conv", "param"]
 
 
-# Which of its sides tensor parallelism cuts: outputs, inputs, or rows of a vocabulary.
+# The side that tensor parallelism divides: outputs, inputs, or rows of a vocabulary.
 ShardAxis = Literal["column", "row", "vocab"]
 
 
-# What is dealt out: query heads, which must divide evenly, key/value heads, which devices may hold copies of, and what
-# may leave the last device a smaller share.
+# The units that are distributed: query heads, which must divide evenly; key/value heads, of which several devices may
+# hold copies; channels and rows of a vocabulary, of which the last device may hold fewer.
 ShardUnit = Literal["heads", "kv_heads", "channels", "vocabulary"]
 
 
 class ShardSpec(NamedTuple):
     """How tensor parallelism divides a tensor: along which side, and into how many shares at most.
 
-    Beyond `units` (heads, key/value heads) devices hold copies. `fused` rows of the side are dealt out in `fused_units`
-    of their own (the few groups beside many heads in Mamba-2's projection). Megatron-LM (1909.08053), section 3.
+    With more devices than `units` (heads, key/value heads), some hold copies. `fused` rows of the side are divided into
+    `fused_units` of their own (the groups next to the heads in Mamba-2's projection). Megatron-LM (1909.08053),
+    section 3.
     """
 
     axis: ShardAxis
@@ -53,29 +54,29 @@ class ShardSpec(NamedTuple):
 
 
 def by_vocabulary(rows: int) -> ShardSpec:
-    """An output matrix divided by the tokens it scores."""
+    """Division of an embedding or an output matrix by tokens of the vocabulary."""
     return ShardSpec("vocab", rows, "vocabulary")
 
 
 def by_heads(side: ShardAxis, heads: int, *, fused: int = 0, groups: int = 1) -> ShardSpec:
-    """Divided into whole heads; `fused` rows in the same matrix into whole groups."""
+    """Division into whole heads, and of `fused` rows in the same matrix into whole groups."""
     return ShardSpec(side, heads, "heads", fused, groups)
 
 
 class Weight(NamedTuple):
-    """One tensor: where it is, its shape, how many copies exist and how many of them one token uses."""
+    """One tensor: its path, its shape, the number of copies, and how many of them one token uses."""
 
     name: str  # path in the tree: layers.attn.q_proj.weight
     shape: tuple[int, ...]
     category: Category = "other"
     copies: int = 1
-    active: int = 1  # copies that one token uses; equal to `copies` for everything but routed experts
+    active: int = 1  # copies that one token uses; equal to `copies` except for routed experts
     role: WeightRole = "parameter"
     kind: TensorKind = "param"
-    experts: int = 1  # how many of the copies are experts side by side in one layer
-    split: ShardSpec | None = None  # None: every device of a tensor-parallel group holds all of it
-    dtype: str | None = None  # where checkpoints keep it in this one whatever the rest is in
-    layers: tuple[range, ...] = ()  # numbers of the layers that have one, where it is a layer's
+    experts: int = 1  # number of the copies that are experts of the same layer
+    split: ShardSpec | None = None  # None: replicated in each device of a tensor-parallel group
+    dtype: str | None = None  # in checkpoints, where it does not follow that of the model
+    layers: tuple[range, ...] = ()  # numbers of the layers that have the tensor
 
     @property
     def elements(self) -> int:
@@ -84,7 +85,7 @@ class Weight(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Elements of all tensors of one category and role, and those that one token uses."""
+    """Elements of all tensors of one category and role, and of those that one token uses."""
 
     category: Category
     role: WeightRole
@@ -93,7 +94,7 @@ class Tally(NamedTuple):
 
 
 class Tie(NamedTuple):
-    """A matrix that is another one: counted once, at its owner."""
+    """A matrix that is the same tensor as another: counted once, at its owner."""
 
     name: str
     owner: str
@@ -101,10 +102,10 @@ class Tie(NamedTuple):
 
 
 def effective_category(outer: Category | None, inner: Category | None) -> Category | None:
-    """The category of something `inner` within something `outer`: the outer one claims it.
+    """The category of a tensor whose own category is `inner` in a component of category `outer`.
 
-    A projection inside attention is attention, an MLP inside the experts is experts. Norms stay norms wherever
-    they are, except in a vision tower or a projector, which are counted as wholes.
+    The outer category applies: a projection in attention is attention, an MLP in the experts is experts. Norms remain
+    norms, except in vision towers and projectors, which are counted as a whole.
     """
     if inner == "norm" and outer not in ("vision", "projector"):
         return inner

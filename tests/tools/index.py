@@ -35,7 +35,7 @@ FAMILIES, PRESETS, GPUS = (
 )
 FOLDER = PACKAGE.parent / "presets"
 DEVICES = FOLDER / "gpus.yaml"
-ROOM = "paramcalc.components."  # where mixers live; blocks of leaves are none
+COMPONENTS = "paramcalc.components."  # where mixers live; blocks of leaves are none
 
 
 def goldens(name: str) -> dict[str, object]:
@@ -58,7 +58,7 @@ def mixers(found: list[dict[str, Any]]) -> str:
 
 def mixers_in(component: Component) -> Iterator[str]:
     """The names of the outermost mixers in a component: `latent attention` for LatentAttention."""
-    if component.category in ("attention", "recurrent") and type(component).__module__.startswith(ROOM):
+    if component.category in ("attention", "recurrent") and type(component).__module__.startswith(COMPONENTS):
         yield re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(component).__name__).lower()
         return
     for part in component.children():
