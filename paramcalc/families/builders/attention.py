@@ -70,7 +70,7 @@ def kv_heads(c: Config) -> int:
 
 
 def head_gate(width: int, heads: int, channels: int | None = None, *, bias: bool = False) -> Linear:
-    """A gate on what heads put out: a value for each head, or for each of its channels. It is divided as they are."""
+    """A gate on the outputs of the heads: one value for each head, or for each of its channels; divided by heads."""
     rows = heads if channels is None else heads * channels
     return Linear(d_in=width, d_out=rows, bias=bias, split=by_heads("column", heads))
 
@@ -148,7 +148,7 @@ def option_slots(kind: type[Component]) -> dict[str, str]:
 
 
 def gqa(c: Config, *, d_h: int | None = None, **options: Any) -> Attention:
-    """Grouped-query attention from hidden_size, num_attention_heads, num_key_value_heads and head_dim; see sized."""
+    """Grouped-query attention from hidden_size, num_attention_heads, num_key_value_heads and head_dim."""
     kv = kv_heads(c)
     return sized_attention(c.hidden_size, c.num_attention_heads, d_h or head_dim(c), kv_heads=kv, **options)
 
@@ -171,11 +171,11 @@ def qk_norm_separate(c: Config, **options: Any) -> Attention:
 
 
 def mha(c: Config, *, bias: bool = True, kv: int | None = None, **options: Any) -> Attention:
-    """Attention with biases whose heads cut the width into equal parts (GPT-2 and its kin); see sized."""
+    """Attention with biases whose heads cut the width into equal parts (GPT-2)."""
     heads, channels = head_layout(c)
     return sized_attention(c.hidden_size, heads, channels, kv_heads=kv, bias=bias, **options)
 
 
 def sliding(attn: Attention, window: int | None) -> dict[str, Component]:
-    """An attention that sees everything, and one that sees a window, under the words of `layer_types`."""
+    """Full and sliding attention, under the words of `layer_types`."""
     return {FULL: attn, SLIDING: attn.with_window(window)}
