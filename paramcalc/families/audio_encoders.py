@@ -38,7 +38,7 @@ def tower_norm(width: int, *, bias: bool = True) -> Norm:
     return Norm(width=width, bias=bias, category=None)
 
 
-def spectrogram(v: Config) -> dict[str, Component]:
+def mel_convolutions(v: Config) -> dict[str, Component]:
     """Whisper's two convolutions over mel channels."""
     d = v.hidden_size
     return {
@@ -47,7 +47,7 @@ def spectrogram(v: Config) -> dict[str, Component]:
     }
 
 
-def keys_without_bias(v: Config) -> Attention:
+def whisper_attention(v: Config) -> Attention:
     """Whisper's attention: biases on all but the keys."""
     return gqa(v, qkv_bias=True, out_bias=True, k_bias=False)
 
@@ -56,8 +56,8 @@ def keys_without_bias(v: Config) -> Attention:
 def glmasr_encoder(v: Config) -> Block:
     """Whisper's layer with rotary positions (GlmAsrEncoder)."""
     norm = tower_norm(v.hidden_size)
-    layer = pre_norm(norm, keys_without_bias(v), mlp(v, v.intermediate_size))
-    return block("other", **spectrogram(v), layers=stack("audio", Run(v.num_hidden_layers, layer)), norm=norm)
+    layer = pre_norm(norm, whisper_attention(v), mlp(v, v.intermediate_size))
+    return block("other", **mel_convolutions(v), layers=stack("audio", Run(v.num_hidden_layers, layer)), norm=norm)
 
 
 @tower("voxtral_realtime_encoder")
@@ -66,11 +66,11 @@ def voxtral_realtime_encoder(v: Config) -> Block:
     ignored_fields(v, num_key_value_heads=v.num_attention_heads)
     d, hidden, norm = v.hidden_size, v.intermediate_size, tower_norm(v.hidden_size, bias=False)
     up, down = Linear(d_in=d, d_out=hidden), Linear(d_in=hidden, d_out=d, bias=True)
-    layer = pre_norm(norm, keys_without_bias(v), block(gate_proj=up, up_proj=up, down_proj=down))
-    return block("other", **spectrogram(v), layers=stack("audio", Run(v.num_hidden_layers, layer)), norm=norm)
+    layer = pre_norm(norm, whisper_attention(v), block(gate_proj=up, up_proj=up, down_proj=down))
+    return block("other", **mel_convolutions(v), layers=stack("audio", Run(v.num_hidden_layers, layer)), norm=norm)
 
 
-def chunk_encoder(v: Config) -> dict[str, Component]:
+def chunked_spectrogram_encoder(v: Config) -> dict[str, Component]:
     """Three strided convolutions over a spectrogram, a projection of what is left of its channels, ViT's layers."""
     d, c, norm = v.hidden_size, v.downsample_hidden_size, tower_norm(v.hidden_size)
     left = v.num_mel_bins
@@ -92,7 +92,7 @@ def chunk_encoder(v: Config) -> dict[str, Component]:
 @tower("qwen3_asr_encoder")
 def qwen3_asr_encoder(v: Config) -> Block:
     """A spectrogram encoder over chunks (Qwen3ASREncoder); what follows is its projector's."""
-    return block("other", **chunk_encoder(v))
+    return block("other", **chunked_spectrogram_encoder(v))
 
 
 @tower("omniasr_audio")

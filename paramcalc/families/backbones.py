@@ -56,11 +56,11 @@ def muse_glimmer_text(c: Config) -> Block:
     """Gated attention, norms on both sides of each part, windows in three layers of four (MuseGlimmerTextModel)."""
     gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c))
     attn = sliding(gqa(c, bias=c.attention_bias, gate=gate), c.sliding_window)
-    words = attention_types(c, full_every_fourth_from_the_last(c))
+    words = attention_types(c, muse_layer_types(c))
     return decoder(c, attn, glu(c), words, layer=norms_around)
 
 
-def full_every_fourth_from_the_last(c: Config) -> list[str]:
+def muse_layer_types(c: Config) -> list[str]:
     """Full attention in the last layer and in every fourth before it, windows in the others."""
     last = c.num_hidden_layers - 1
     return [SLIDING if (last - i) % 4 else FULL for i in range(last + 1)]
@@ -79,7 +79,7 @@ def muse_spark_text(c: Config) -> Block:
             ffn_gate=residual,
         )  # fmt: skip
 
-    words = attention_types(c, full_every_fourth_from_the_last(c))
+    words = attention_types(c, muse_layer_types(c))
     return decoder(c, attn, ffn, words, mlp_types(c, first_dense(c, 0)), layer=layer)
 
 
@@ -104,10 +104,10 @@ def muse_experts(c: Config) -> Block:
 def deepseek_ocr2_text(c: Config) -> Block:
     """Llama with routed and shared experts in the layers that mlp_layer_types names (DeepseekOcr2TextModel)."""
     c.require(c.raw("mlp_layer_types") is not None, "mlp_layer_types is missing", "the class has no default for it")
-    return plain_with_experts(c, first=0)
+    return deepseek_ocr_decoder(c, first=0)
 
 
-REFERENCE = "reference_sliding_attention"
+REFERENCE_SLIDING = "reference_sliding_attention"
 
 
 @family("unlimited_ocr_text")
@@ -116,11 +116,13 @@ def unlimited_ocr_text(c: Config) -> Block:
     written = (
         f"all tokens are kept as if they were read; of those that are written it keeps the last {c.sliding_window}"
     )
-    words = c.layer_words("layer_types", (REFERENCE, FULL)) or [REFERENCE] * c.num_hidden_layers
-    return plain_with_experts(c, first=c.first_k_dense_replace, doubts={REFERENCE: written, FULL: ""}, words=words)
+    words = c.layer_words("layer_types", (REFERENCE_SLIDING, FULL)) or [REFERENCE_SLIDING] * c.num_hidden_layers
+    return deepseek_ocr_decoder(
+        c, first=c.first_k_dense_replace, doubts={REFERENCE_SLIDING: written, FULL: ""}, words=words
+    )
 
 
-def plain_with_experts(
+def deepseek_ocr_decoder(
     c: Config, *, first: int, doubts: dict[str, str] | None = None, words: list[str] | None = None
 ) -> Block:
     """Llama with routed and shared experts, dense in the first layers unless mlp_layer_types says otherwise.
@@ -141,7 +143,7 @@ def plain_with_experts(
 @family("step3p5")
 def step3p5(c: Config) -> Block:
     """A gate on each head, QK norms, three dense layers first, then experts beside a shared one (Step3p7TextModel)."""
-    bias, words = c.mlp_bias, trimmed(c, "layer_types", (FULL, SLIDING)) or [FULL] * c.num_hidden_layers
+    bias, words = c.mlp_bias, without_mtp_entries(c, "layer_types", (FULL, SLIDING)) or [FULL] * c.num_hidden_layers
     shared = c.share_expert_dim
     experts = moe(
         c, c.moe_intermediate_size, experts=c.num_local_experts, shared=shared, shared_bias=bias, correction=True
@@ -157,13 +159,13 @@ def step3p5(c: Config) -> Block:
         attn = with_options(attn, heads=heads)
         return pre_norm(rms(c), attn, ffn[kind])
 
-    plan = list(zip(words, step_heads(c, words), step_ffns(c), strict=True))
+    plan = list(zip(words, step_heads(c, words), step_ffn_types(c), strict=True))
     layers = {kind: layer(*kind) for kind in dict.fromkeys(plan)}
     unbuilt_mtp(c)
     return causal_lm(c, [layers[kind] for kind in plan], norm=rms(c))
 
 
-def trimmed(c: Config, name: str, allowed: Sequence[str]) -> list[str] | None:
+def without_mtp_entries(c: Config, name: str, allowed: Sequence[str]) -> list[str] | None:
     """One word for each layer; files have more, for modules of multi-token prediction that the class does not build."""
     stated = c.layer_words(name, allowed, any_length=True)
     extra = c.size("num_nextn_predict_layers", c.raw("num_nextn_predict_layers") or 0)
@@ -182,9 +184,9 @@ def step_heads(c: Config, words: list[str]) -> list[int]:
     return [heads[word] for word in words]
 
 
-def step_ffns(c: Config) -> list[str]:
+def step_ffn_types(c: Config) -> list[str]:
     """Which layers have experts: mlp_layer_types, or the numbers in moe_layers_enum, or all from the fourth on."""
-    stated, listed = trimmed(c, "mlp_layer_types", (DENSE, SPARSE)), c.raw("moe_layers_enum")
+    stated, listed = without_mtp_entries(c, "mlp_layer_types", (DENSE, SPARSE)), c.raw("moe_layers_enum")
     if stated is not None or listed is None:
         return stated or first_dense(c, 3)
     numbers = listed.split(",") if isinstance(listed, str) else c.layer_indices("moe_layers_enum")
@@ -216,7 +218,7 @@ def ernie4_5_vl_moe_text(c: Config) -> Block:
     return decoder(c, gqa(c, bias=bias), ffn, ffn_words=mlp_types(c, first_dense(c, 1)))
 
 
-def indexer_words(c: Config) -> list[str]:
+def indexer_types(c: Config) -> list[str]:
     """Which layers have an indexer: all of them unless indexer_types says otherwise."""
     return c.layer_words("indexer_types", ("full", "shared")) or ["full"] * c.num_hidden_layers
 
@@ -246,7 +248,7 @@ def mistral_large4_text(c: Config) -> Block:
         return pre_norm(rms(c), mixer, ffn[kind])
 
     words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
-    plan = list(zip(map(bool, rotary), indexer_words(c), words, strict=True))
+    plan = list(zip(map(bool, rotary), indexer_types(c), words, strict=True))
     layers = {kind: layer(*kind) for kind in dict.fromkeys(plan)}
     half = symbolic("d_r / 2", (c.qk_rope_head_dim + 1) // 2, origin="qk_rope_head_dim / 2, rounded up")
     rope = c.raw("rope_parameters") or {}
@@ -287,8 +289,8 @@ def glm5_next_text(c: Config) -> Block:
     indexer = {"full": block(scores=scores, pool=pool), "shared": None}
     default = [LINEAR if (i + 1) % 4 else INDEXED for i in range(c.num_hidden_layers)]
     words = c.layer_words("layer_types", (LINEAR, INDEXED, FULL)) or default
-    ffn, mix = {DENSE: glu(c), SPARSE: mla_moe(c)}, streams(c)
-    plan = list(zip(words, indexer_words(c), mlp_types(c, first_dense(c, 3)), strict=True))
+    ffn, mix = {DENSE: glu(c), SPARSE: mla_moe(c)}, glm_hyper_connection(c)
+    plan = list(zip(words, indexer_types(c), mlp_types(c, first_dense(c, 3)), strict=True))
 
     def layer(word: str, index: str, kind: str) -> Block:
         mixer = delta if word == LINEAR else latent_attention(c, indexer=indexer[index], picks=c.index_topk)
@@ -299,6 +301,6 @@ def glm5_next_text(c: Config) -> Block:
     return causal_lm(c, [layers[kind] for kind in plan], norm=rms(c))
 
 
-def streams(c: Config) -> HyperConnection:
+def glm_hyper_connection(c: Config) -> HyperConnection:
     """hc_mult residual streams, mixed before and after a part."""
     return HyperConnection(width=c.hidden_size, streams=c.hc_mult, mixtures=(2 + c.hc_mult) * c.hc_mult, scales=3)

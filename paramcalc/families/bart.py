@@ -21,7 +21,7 @@ from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Embedding, Linear
 
-M2M = BartLayout(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=False)
+M2M_LAYOUT = BartLayout(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=False)
 
 
 @family("bart", form=BartLayout(unstated_labels=3))
@@ -29,7 +29,7 @@ M2M = BartLayout(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=F
 @family("mbart", form=BartLayout(pre_norm=True))
 @family("blenderbot-small", form=BartLayout(spare_rows=0))
 @family("pegasus", "blenderbot", form=BartLayout(spare_rows=0, embed_norm=False, pre_norm=True))
-@family("m2m_100", form=M2M)
+@family("m2m_100", form=M2M_LAYOUT)
 def bart(c: Config) -> Block:
     """Encoder and decoder with LayerNorms, plain FFNs and learned positions (BartForConditionalGeneration).
 
@@ -58,7 +58,7 @@ def pegasus_x(c: Config) -> Block:
     )
 
 
-MASKED = "experts are counted by top-k; the class also multiplies rows that it masks"
+MASKED_EXPERTS = "experts are counted by top-k; the class also multiplies rows that it masks"
 
 
 @family("nllb-moe")
@@ -69,10 +69,13 @@ def nllb_moe(c: Config) -> Block:
         depth, hidden = side_field(c, role, "layers"), side_field(c, role, "ffn_dim")
         router = Router(width=c.hidden_size, experts=c.num_experts, bias=c.router_bias)
         bank = Moe(width=c.hidden_size, expert=mlp(c, hidden), experts=c.num_experts, top_k=2, router=router)
-        kinds = {False: bart_layer(c, role, M2M), True: bart_layer(c, role, M2M, ffn=bank).replace(inexact=MASKED)}
+        kinds = {
+            False: bart_layer(c, role, M2M_LAYOUT),
+            True: bart_layer(c, role, M2M_LAYOUT, ffn=bank).replace(inexact=MASKED_EXPERTS),
+        }
         sparse = (step > 0 and (i + 1) % step == 0 for i in range(depth))
-        sides.append(bart_stack(c, role, M2M, layers=[kinds[has] for has in sparse]))
-    return encoder_decoder(c, M2M, *sides)
+        sides.append(bart_stack(c, role, M2M_LAYOUT, layers=[kinds[has] for has in sparse]))
+    return encoder_decoder(c, M2M_LAYOUT, *sides)
 
 
 @family("mvp")

@@ -167,7 +167,7 @@ def ibert(c: Config) -> Block:
 # -- narrow embeddings -------------------------------------------------------------------------------------------
 
 
-def narrow(c: Config, width: int, *, rows: int | None = None) -> dict[str, Component]:
+def narrow_embeddings(c: Config, width: int, *, rows: int | None = None) -> dict[str, Component]:
     """Embeddings of a width of their own, and a projection where it is not that of the layers."""
     return embeddings(c, width, rows=rows) | (projected(c, width) if width != c.hidden_size else {})
 
@@ -175,7 +175,7 @@ def narrow(c: Config, width: int, *, rows: int | None = None) -> dict[str, Compo
 @family("electra")
 def electra(c: Config) -> Block:
     """BERT with narrow embeddings, without a pooler; pre-training tells replaced tokens (ElectraForPreTraining)."""
-    return encoder(c, narrow(c, c.embedding_size), encoder_layer(c), electra_heads(c))
+    return encoder(c, narrow_embeddings(c, c.embedding_size), encoder_layer(c), electra_heads(c))
 
 
 def electra_heads(c: Config) -> dict[str, Component]:
@@ -183,7 +183,7 @@ def electra_heads(c: Config) -> dict[str, Component]:
     heads = encoder_heads(
         c,
         c.embedding_size,
-        lm_head=generator(c),
+        lm_head=electra_generator(c),
         pooled=(),
         transformed=("sequence_classification",),
         pretraining=discriminator(c),
@@ -191,7 +191,7 @@ def electra_heads(c: Config) -> dict[str, Component]:
     return summary_projection(c) | heads
 
 
-def generator(c: Config) -> Block:
+def electra_generator(c: Config) -> Block:
     """A dense layer to the width of the embeddings, a norm, and their own matrix with a bias."""
     width = c.embedding_size
     head = lm_head(c, width, owner="embed_tokens", bias=True)
@@ -205,7 +205,7 @@ def convbert(c: Config) -> Block:
     c.require(d % g == 0 == c.intermediate_size % g, f"num_groups ({g}) does not divide the widths of the FFN")
     ffn = Mlp(width=d, hidden=c.intermediate_size, gated=False, bias=True, groups=(g, g))
     layer = encoder_layer(c, attn=span_attention(c), ffn=ffn)
-    return encoder(c, narrow(c, c.embedding_size), layer, electra_heads(c))
+    return encoder(c, narrow_embeddings(c, c.embedding_size), layer, electra_heads(c))
 
 
 def span_attention(c: Config) -> Attention:
@@ -229,7 +229,7 @@ def roformer(c: Config) -> Block:
     """BERT with rotary positions, kept as a table of the width of a head, without a pooler (RoFormerForMaskedLM)."""
     width = c.embedding_size or c.hidden_size
     table = Embedding(rows=c.max_position_embeddings, width=equal_heads(c))
-    before = narrow(c, width, rows=0) | {"positions": table}
+    before = narrow_embeddings(c, width, rows=0) | {"positions": table}
     heads = encoder_heads(c, width, pooled=(), transformed=("sequence_classification",), answers=2)
     return encoder(c, before, encoder_layer(c), summary_projection(c) | heads)
 

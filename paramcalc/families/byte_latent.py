@@ -11,10 +11,10 @@ from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear
 
-PATCHES = (
+UNKNOWN_PATCHES = (
     "how many patches a text falls into is not known; the cache is that of a patch for every byte, and without the "
 )
-PATCHES += "keys and values that pass between bytes and patches"
+UNKNOWN_PATCHES += "keys and values that pass between bytes and patches"
 
 
 @family("blt")
@@ -48,7 +48,7 @@ def blt_layer(part: Config) -> Block:
     """Llama's layer; an unstated FFN is 8 d / 3 wide, rounded down."""
     d = part.hidden_size
     hidden = part.intermediate_size or symbolic("d_ff", 8 * d // 3, origin="8 d / 3, rounded down")
-    layer: Block = pre_norm(rms(part), gqa(part, cache_doubt=PATCHES), glu(part, hidden))
+    layer: Block = pre_norm(rms(part), gqa(part, cache_doubt=UNKNOWN_PATCHES), glu(part, hidden))
     return layer.replace(inexact="every byte is counted as a patch of its own")
 
 

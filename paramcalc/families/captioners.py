@@ -15,15 +15,17 @@ from paramcalc.families.builders.towers import tower, tower_in
 from paramcalc.families.builders.vision_language import assemble_multimodal, only_text, own_text
 from paramcalc.families.page_towers import swin_width
 from paramcalc.families.registry import family, get_family, split_class
-from paramcalc.families.vision import plain
+from paramcalc.families.vision import vit_layer
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, Stack, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 from paramcalc.tree.weights import by_vocabulary
 
-ENCODER_DECODERS = ("t5", "mt5", "umt5")
-IMAGE_ENCODERS = ("vit", "deit", "beit", "swin", "donut-swin", "clip_vision_model", "siglip_vision_model")
-MADE_AGAIN = "EvollaForProteinText2Text keeps no keys and values of the protein and computes them again for each token"
+SEQ2SEQ_LANGUAGES = ("t5", "mt5", "umt5")
+KNOWN_IMAGE_ENCODERS = ("vit", "deit", "beit", "swin", "donut-swin", "clip_vision_model", "siglip_vision_model")
+RECOMPUTED_KV = (
+    "EvollaForProteinText2Text keeps no keys and values of the protein and computes them again for each token"
+)
 
 
 @family("blip-2", base_without_head=False)
@@ -34,7 +36,7 @@ def blip_2(c: Config) -> Component:
         raise unknown_head(c)
     kind = c.section("text_config", ConfigSchema({})).raw("model_type") or c.section_schema("text_config").kind
     text = get_family(kind)
-    head = "seq2seq_lm" if kind in ENCODER_DECODERS else "lm"
+    head = "seq2seq_lm" if kind in SEQ2SEQ_LANGUAGES else "lm"
     c.require(head == "seq2seq_lm" or split_class(text.main_class)[1] == "lm", f"text_config is a {kind}")
     if c.head == "none" and c.base_without_head:
         head = "none"
@@ -63,7 +65,7 @@ def vision_encoder_decoder(c: Config) -> Component:
     view = c.section("decoder", reading, family=kind, head="lm")
     stated = c.raw("encoder")
     encoder = stated.get("model_type") if isinstance(stated, Mapping) else None
-    if encoder not in (None, *IMAGE_ENCODERS):
+    if encoder not in (None, *KNOWN_IMAGE_ENCODERS):
         only_text(c, "encoder")
         return text.recipe(view)
     seen, v = tower_in(c, "encoder", kind=encoder)
@@ -177,12 +179,12 @@ def idefics_resampler(p: Config, v: Config) -> Block:
     attn = sized_attention(v.hidden_size, p.resampler_n_heads, d_h, source="cross")
     if p.qk_layer_norms_perceiver:
         attn = attn.replace(q_norm=Norm(width=d_h, bias=True), k_norm=Norm(width=d_h, bias=True))
-    layers = looking(v, attn, mlp(v, 4 * v.hidden_size, bias=False), depth=p.resampler_depth)
+    layers = resampler_layers(v, attn, mlp(v, 4 * v.hidden_size, bias=False), depth=p.resampler_depth)
     queries = Param(shape=(p.resampler_n_latents, v.hidden_size))
     return block("projector", queries=queries, layers=layers, norm=layer_norm(v))
 
 
-def looking(v: Config, attn: Component, ffn: Component, *, depth: int) -> Stack:
+def resampler_layers(v: Config, attn: Component, ffn: Component, *, depth: int) -> Stack:
     """Layers of queries that look at the tower's output and at themselves (Flamingo, 2204.14198, section 2.1)."""
     norm = layer_norm(v)
     layer = block(context_norm=norm, query_norm=norm, attn=attn, ffn_norm=norm, ffn=ffn)
@@ -201,7 +203,7 @@ def saprot(v: Config) -> Block:
         positions=Embedding(rows=v.max_position_embeddings, width=d) if kind == "absolute" else None,
         embed_norm=layer_norm(v) if v.emb_layer_norm_before else None,
         rotary=Param(shape=((width + 1) // 2,), buffer=True),
-        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        layers=stack("vision", Run(v.num_hidden_layers, vit_layer(v))),
         norm=layer_norm(v),
     )
 
@@ -217,18 +219,18 @@ def evolla(c: Config) -> Component:
     projector = block(
         "projector",
         queries=queries,
-        layers=looking(v, looks, mlp(v, d_v * c.resampler_ff_mult, bias=False), depth=c.resampler_depth),
+        layers=resampler_layers(v, looks, mlp(v, d_v * c.resampler_ff_mult, bias=False), depth=c.resampler_depth),
         proj=Linear(d_in=d_v, d_out=c.hidden_size, bias=True),
         norm=layer_norm(c),
     )
-    return assemble_multimodal(adapted_llama(c), vision_tower=seen, projector=projector)
+    return assemble_multimodal(llama_with_adapters(c), vision_tower=seen, projector=projector)
 
 
-def adapted_llama(c: Config) -> Block:
+def llama_with_adapters(c: Config) -> Block:
     """Llama with an adapter that looks at the protein behind one layer in so many."""
     d, depth, gate = c.hidden_size, c.num_hidden_layers, Param(shape=(1,))
     bias, latents = c.aligner_enable_bias, c.resampler_num_latents
-    cross = mha(c, source="cross", out_bias=bias, source_tokens=latents, cache_note=MADE_AGAIN)
+    cross = mha(c, source="cross", out_bias=bias, source_tokens=latents, cache_note=RECOMPUTED_KV)
     hidden = d * c.aligner_ffn_mult
     adapter = block(
         attn=cross,

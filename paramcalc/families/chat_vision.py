@@ -16,9 +16,17 @@ from paramcalc.families.builders.vision_language import (
     with_stack_role,
     wrap_any_language_model,
 )
-from paramcalc.families.page_towers import neck
+from paramcalc.families.page_towers import sam_neck
 from paramcalc.families.registry import family
-from paramcalc.families.vision import cubes, patch_count, patches, plain, qwen2_5_merger, two_layers, vision
+from paramcalc.families.vision import (
+    patch_count,
+    patches,
+    qwen2_5_merger,
+    two_layers,
+    video_patches,
+    vision_tower,
+    vit_layer,
+)
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
@@ -92,7 +100,9 @@ def aria_projector(c: Config, v: Config, d: int) -> Block:
 def exaone4_5_vision(v: Config) -> Block:
     """Qwen2.5-VL's tower with grouped keys and values (Exaone4_5_VisionModel)."""
     layer = pre_norm(rms(v), gqa(v, qkv_bias=True, out_bias=True), glu(v, bias=True))
-    return block("vision", patches=cubes(v, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer)))
+    return block(
+        "vision", patches=video_patches(v, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer))
+    )
 
 
 @family("exaone4_5", ties="above")
@@ -107,7 +117,7 @@ def exaone4_5(c: Config) -> Component:
 @tower("video_llama_3_vision")
 def video_llama_3_vision(v: Config) -> Block:
     """SigLIP with rotary positions instead of learned ones (VideoLlama3VisionModel)."""
-    layers = stack("vision", Run(v.num_hidden_layers, plain(v)))
+    layers = stack("vision", Run(v.num_hidden_layers, vit_layer(v)))
     return block("vision", patches=patches(v), layers=layers, norm=layer_norm(v))
 
 
@@ -184,13 +194,13 @@ def idefics2(c: Config) -> Component:
 @family("deepseek_vl_hybrid", ties="above")
 def deepseek_vl_hybrid(c: Config) -> Component:
     """SigLIP beside Segment Anything's tower, both projected and joined, Llama (DeepSeek-VL, 2403.05525)."""
-    seen, v = vision(c, any_kind=True)
+    seen, v = vision_tower(c, any_kind=True)
     fine, f = tower_in(c, "high_res_vision_config")
     language, d = any_language_model(c)
     out, half = f.output_channels, symbolic("d / 2", d // 2, origin="hidden_size / 2")
     fine_proj = block(
         "vision",
-        neck=neck(f),
+        neck=sam_neck(f),
         conv_1=Conv2d(channels=2 * out, kernel=3, per_group=out, bias=False),
         conv_2=Conv2d(channels=4 * out, kernel=3, per_group=2 * out, bias=False),
         gate=Param(shape=(1,)),

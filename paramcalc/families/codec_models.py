@@ -18,7 +18,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 # -- MusicGen ----------------------------------------------------------------------------------------------------
 
-READERS = {"t5": "encoder", "mt5": "encoder", "umt5": "encoder", "bert": "none", "roberta": "none"}
+TEXT_ENCODERS = {"t5": "encoder", "mt5": "encoder", "umt5": "encoder", "bert": "none", "roberta": "none"}
 
 
 def as_tower(part: Component, seen: dict[int, Component] | None = None) -> Component:
@@ -40,8 +40,12 @@ def as_tower(part: Component, seen: dict[int, Component] | None = None) -> Compo
 def musicgen(c: Config) -> Component:
     """A reader of the description, EnCodec, and a decoder of codes (MusicGen, 2306.05284; Musicgen...Generation)."""
     kind = c.section("text_encoder", ConfigSchema({})).raw("model_type") or c.section_schema("text_encoder").kind
-    c.require(kind in READERS, f"text_encoder is a {kind}, which cannot be counted", f"known: {', '.join(READERS)}")
-    text = c.section("text_encoder", get_family(kind).schema, family=kind, head=READERS[kind])
+    c.require(
+        kind in TEXT_ENCODERS,
+        f"text_encoder is a {kind}, which cannot be counted",
+        f"known: {', '.join(TEXT_ENCODERS)}",
+    )
+    text = c.section("text_encoder", get_family(kind).schema, family=kind, head=TEXT_ENCODERS[kind])
     reads = Block(category="other", items=dict(as_tower(get_family(kind).recipe(text)).parts()))
     codec, _ = tower_in(c, "audio_encoder")
     own = f"{c.family}_decoder"
@@ -56,22 +60,22 @@ def musicgen(c: Config) -> Component:
     )
     language = get_family(own).recipe(view)
     if melody:
-        language = conditioned(language, c.chroma_length)
+        language = with_melody_prefix(language, c.chroma_length)
     return assemble_multimodal(
         language, text_encoder=reads, audio_encoder=codec, projector=projector if bridged or tunes else None
     )
 
 
-STANDS_BEFORE = "text and melody pass through the layers before the tokens; that is not counted"
+UNCOUNTED_PREFIX = "text and melody pass through the layers before the tokens; that is not counted"
 
 
-def conditioned(decoder: Component, melody: int) -> Component:
+def with_melody_prefix(decoder: Component, melody: int) -> Component:
     """The decoder when a melody of so many frames, and a text, stand before the tokens: it keeps their keys too."""
     parts = decoder.parts()
     one = stacks(decoder)[0].runs[0]
     items = one.layer.parts()
     attn = with_options(items["attn"], prefix=melody, source="prepended")
-    layer = Block(items={**items, "attn": attn}, inexact=STANDS_BEFORE)
+    layer = Block(items={**items, "attn": attn}, inexact=UNCOUNTED_PREFIX)
     return block(**{**parts, "layers": stack("decoder", Run(one.repeat, layer))})
 
 
@@ -86,7 +90,7 @@ def moshi(c: Config) -> Component:
     """
     sections = ("audio_encoder_config", "depth_decoder_config")
     stated = {name: c.raw(name) is not None for name in sections}
-    language = of_codes(c, c.vocab_size + 1)
+    language = code_decoder(c, c.vocab_size + 1)
     if c.head != "seq2seq_lm":
         return language
     codec, v = tower_in(c, sections[0])
@@ -102,7 +106,7 @@ def moshi(c: Config) -> Component:
 @tower("moshi_depth")
 def moshi_depth(q: Config) -> Block:
     """A decoder whose matrices are another for each code of a moment; norms are shared (MoshiDepthDecoder)."""
-    d, n, rows, hidden = q.hidden_size, q.num_codebooks, q.audio_vocab_size, half_of_ffn(q)
+    d, n, rows, hidden = q.hidden_size, q.num_codebooks, q.audio_vocab_size, gated_ffn_width(q)
     equal_heads(q)
 
     def each(d_in: int, d_out: int) -> Param:
@@ -121,17 +125,17 @@ def moshi_depth(q: Config) -> Block:
     )
 
 
-def half_of_ffn(c: Config) -> int:
+def gated_ffn_width(c: Config) -> int:
     """The inner width of an FFN whose field is that of gate and input together."""
     c.require(c.ffn_dim % 2 == 0, f"ffn_dim ({c.ffn_dim}) is odd", "it is the width of gate and input together")
     hidden: int = symbolic("d_ff", c.ffn_dim // 2, origin="ffn_dim / 2")
     return hidden
 
 
-def of_codes(c: Config, rows: int) -> Block:
+def code_decoder(c: Config, rows: int) -> Block:
     """Llama's layers over an embedding of so many rows."""
     equal_heads(c)
-    layer = pre_norm(rms(c), gqa(c, window=c.sliding_window), glu(c, half_of_ffn(c)))
+    layer = pre_norm(rms(c), gqa(c, window=c.sliding_window), glu(c, gated_ffn_width(c)))
     parts = dict(causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c)).items)
     return block(**parts | {"embed_tokens": Embedding(rows=rows, width=c.hidden_size)})
 
@@ -141,7 +145,7 @@ def kyutai_speech_to_text(c: Config) -> Component:
     """Llama over tokens of text and of Mimi's codes (KyutaiSpeechToTextForConditionalGeneration)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    language = of_codes(c, c.vocab_size + c.num_codebooks * c.codebook_vocab_size + 1)
+    language = code_decoder(c, c.vocab_size + c.num_codebooks * c.codebook_vocab_size + 1)
     if c.head == "none":  # the codec is the whole's
         c.raw("codec_config")
         return language

@@ -14,7 +14,7 @@ from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Linear
 
 
-def half(c: Config, section: str, head: str, **fixed: Any) -> tuple[Component, Config]:
+def section_model(c: Config, section: str, head: str, **fixed: Any) -> tuple[Component, Config]:
     """The model in a section of the config, with a head of its own; the declared one where there is no section.
 
     `fixed` are fields that the whole decides, whatever the section says.
@@ -31,12 +31,12 @@ def half(c: Config, section: str, head: str, **fixed: Any) -> tuple[Component, C
 
 
 @family("encoder-decoder")
-def encoder_decoder(c: Config) -> Block:
+def composed_encoder_decoder(c: Config) -> Block:
     """Any encoder and any decoder, joined by cross attention, and a projection where widths differ (EncoderDecoder)."""
     if c.head != "none":
         raise unknown_head(c)
-    encoder, one = half(c, "encoder", "none")
-    decoder, two = half(c, "decoder", "lm")
+    encoder, one = section_model(c, "encoder", "none")
+    decoder, two = section_model(c, "decoder", "lm")
     differ = one.hidden_size != two.hidden_size and two.raw("cross_attention_hidden_size") is None
     bridge = (
         Linear(d_in=one.hidden_size, d_out=two.hidden_size, bias=True, category="other", per="source")
@@ -51,10 +51,10 @@ def pi0(c: Config) -> Block:
     """PaliGemma and a second Gemma, which makes movements of what it sees (PI0, 2410.24164; PI0...Generation)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    seeing, view = half(c, "vlm_config", "none")
+    seeing, view = section_model(c, "vlm_config", "none")
     c.require(view.family == "paligemma", f"vlm_config is a {view.family}", "only a paligemma can be counted there")
     rows = next(section.vocab_size for section in view.sections() if section.path.endswith("text_config."))
-    acting, actor = half(c, "dit_config", "none", vocab_size=rows)
+    acting, actor = section_model(c, "dit_config", "none", vocab_size=rows)
     acting = with_stack_role(acting, "actor")
     if c.head == "none":
         return block(vlm=seeing, dit=acting)

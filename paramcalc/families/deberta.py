@@ -17,7 +17,7 @@ from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Param, Product
 @family("deberta")
 def deberta(c: Config) -> Block:
     """BERT with attention to content and relative position apart (DebertaForMaskedLM, 2006.03654)."""
-    d, h, words = c.hidden_size, c.num_attention_heads, position_words(c)
+    d, h, words = c.hidden_size, c.num_attention_heads, position_attention_types(c)
     mixing, talking = (
         Linear(d_in=h, d_out=h, per="pair"),
         c.raw("talking_head"),
@@ -29,7 +29,7 @@ def deberta(c: Config) -> Block:
         weights_mixing=mixing if talking else None,
     )
     attn = mha(c, inner=positions if positions.items else None, k_bias=False)
-    rows = if_positive(c, "max_relative_positions") or c.max_position_embeddings
+    rows = positive_or_none(c, "max_relative_positions") or c.max_position_embeddings
     relative = Embedding(rows=2 * rows, width=d) if c.relative_attention else None
     layer = encoder_layer(c, attn=attn)
     if words:
@@ -39,25 +39,29 @@ def deberta(c: Config) -> Block:
     return deberta_encoder(c, layer, relative)
 
 
-KINDS = ("c2p", "p2c")  # the third kind that files name has no matrices
+POSITION_SCORES = ("c2p", "p2c")  # the third kind that files name has no matrices
 
 
 @family("deberta-v2")
 def deberta_v2(c: Config) -> Block:
     """DeBERTa with buckets, shared position keys and a convolution beside the first layer (DebertaV2ForMaskedLM)."""
-    d, words, h = c.hidden_size, position_words(c), c.num_attention_heads
+    d, words, h = c.hidden_size, position_attention_types(c), c.num_attention_heads
     d_h = c.attention_head_size or equal_heads(c)
-    size = if_positive(c, "position_buckets") or if_positive(c, "max_relative_positions") or c.max_position_embeddings
+    size = (
+        positive_or_none(c, "position_buckets")
+        or positive_or_none(c, "max_relative_positions")
+        or c.max_position_embeddings
+    )
     proj = Linear(d_in=d, d_out=h * d_h, bias=True, per="never")  # of the table of positions, once for all tokens
     own = [] if c.share_att_key else words
     table = Product(flops=2 * 2 * size * d * h * d_h, per="call")
     scores = Product(flops=2 * h * d_h * 2 * size, term="attention")
-    tables = KINDS if c.share_att_key and c.relative_attention else words
+    tables = POSITION_SCORES if c.share_att_key and c.relative_attention else words
     positions = block(
         pos_k_proj=proj if "c2p" in own else None,
         pos_q_proj=proj if "p2c" in own else None,
-        **{f"{word}_table": table for word in tables if word in KINDS},
-        **{f"{word}_scores": scores for word in words if word in KINDS},
+        **{f"{word}_table": table for word in tables if word in POSITION_SCORES},
+        **{f"{word}_scores": scores for word in words if word in POSITION_SCORES},
     )
     attn = with_options(mha(c, inner=positions if positions.items else None), head_dim=d_h, out_in=d)
     relative = Embedding(rows=2 * size, width=d) if c.relative_attention else None
@@ -102,7 +106,7 @@ def deberta_encoder(
     )
 
 
-def position_words(c: Config) -> list[str]:
+def position_attention_types(c: Config) -> list[str]:
     """What attends to what: c2p, p2c; a list, or words joined by a bar. Without relative attention nothing does."""
     stated = c.raw("pos_att_type") or []
     words = [word.strip() for word in stated.lower().split("|")] if isinstance(stated, str) else list(stated)
@@ -110,7 +114,7 @@ def position_words(c: Config) -> list[str]:
     return words if c.relative_attention else []
 
 
-def if_positive(c: Config, name: str) -> int | None:
+def positive_or_none(c: Config, name: str) -> int | None:
     """A size, or None where the file says nothing, or less than one."""
     value = c.raw(name)
     return (

@@ -25,7 +25,7 @@ def qwen_mixers(c: Config) -> tuple[dict[str, Component], list[str]]:
     return {FULL: attn, LINEAR: delta_net(c)}, mixer_types(c, default)
 
 
-def gated_experts(c: Config) -> Component:
+def qwen_shared_expert_moe(c: Config) -> Component:
     """Routed experts beside a shared one with a gate."""
     shared = c.shared_expert_intermediate_size
     return moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared, shared_gate=True)
@@ -35,10 +35,10 @@ def gated_experts(c: Config) -> Component:
 def qwen3_next(c: Config) -> Block:
     """Three gated DeltaNets to each gated attention; experts in the sparse layers (Qwen3NextForCausalLM)."""
     mixer, words = qwen_mixers(c)
-    return decoder(c, mixer, {DENSE: glu(c), SPARSE: gated_experts(c)}, words, sparse_step_types(c))
+    return decoder(c, mixer, {DENSE: glu(c), SPARSE: qwen_shared_expert_moe(c)}, words, sparse_step_types(c))
 
 
-def qwen3_5_lm(c: Config, ffn: Component) -> Block:
+def qwen3_5_decoder(c: Config, ffn: Component) -> Block:
     """Qwen3-Next's mixers with one kind of FFN, and the module for multi-token prediction that is shipped beside."""
     mixer, words = qwen_mixers(c)
     mixer[LINEAR] = mixer[LINEAR].replace(decay_dtype="float32")
@@ -62,13 +62,13 @@ def qwen3_5_lm(c: Config, ffn: Component) -> Block:
 @family("qwen3_5_text")
 def qwen3_5_text(c: Config) -> Block:
     """Qwen3-Next's mixers with a plain gated FFN in every layer (Qwen3_5ForCausalLM)."""
-    return qwen3_5_lm(c, glu(c))
+    return qwen3_5_decoder(c, glu(c))
 
 
 @family("qwen3_5_moe_text")
 def qwen3_5_moe_text(c: Config) -> Block:
     """Qwen3-Next with experts in every layer (Qwen3_5MoeForCausalLM)."""
-    return qwen3_5_lm(c, gated_experts(c))
+    return qwen3_5_decoder(c, qwen_shared_expert_moe(c))
 
 
 @family("olmo_hybrid")

@@ -9,7 +9,15 @@ from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.towers import tower
 from paramcalc.families.builders.vision_language import vision_language_model, wrap_any_language_model
 from paramcalc.families.registry import family
-from paramcalc.families.vision import cubes, glm4v_merger, patch_count, patches, plain, square, two_layers
+from paramcalc.families.vision import (
+    glm4v_merger,
+    patch_count,
+    patches,
+    patches_per_merge,
+    two_layers,
+    video_patches,
+    vit_layer,
+)
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm
@@ -37,7 +45,7 @@ def paddleocr_vl_vision(v: Config) -> Block:
         "vision",
         patches=patches(v),
         positions=Embedding(rows=patch_count(v), width=v.hidden_size),
-        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        layers=stack("vision", Run(v.num_hidden_layers, vit_layer(v))),
         norm=layer_norm(v),
     )
 
@@ -53,7 +61,7 @@ def paddleocr_vl(c: Config) -> Component:
     """SigLIP, two layers over merged patches, ERNIE (PaddleOCR-VL, 2510.14528; PaddleOCRVL...Generation)."""
 
     def projector(v: Config, d: int) -> Block:
-        joined = v.hidden_size * square(v)
+        joined = v.hidden_size * patches_per_merge(v)
         return block("projector", norm=layer_norm(v), **two_layers(joined, joined, d))
 
     return vision_language_model(c, projector, flat=True)
@@ -68,7 +76,9 @@ def glm_ocr_vision(v: Config) -> Block:
     norm = Norm(width=equal_heads(v))
     attn = mha(v, qkv_bias=v.attention_bias, out_bias=v.attention_bias, qk_norm=norm)
     layer = pre_norm(rms(v), attn, glu(v, bias=v.attention_bias))
-    return block("vision", patches=cubes(v), layers=stack("vision", Run(v.num_hidden_layers, layer)), norm=rms(v))
+    return block(
+        "vision", patches=video_patches(v), layers=stack("vision", Run(v.num_hidden_layers, layer)), norm=rms(v)
+    )
 
 
 @family("glm_ocr", ties="either")

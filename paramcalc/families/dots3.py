@@ -30,7 +30,7 @@ from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Linear, Norm
 from paramcalc.tree.state import FLOAT32
 
-SWA = dict(num_attention_heads=64, q_lora_rank=1024, kv_lora_rank=1024, qk_nope_head_dim=192) | dict(
+ATTENTION_SIZES = dict(num_attention_heads=64, q_lora_rank=1024, kv_lora_rank=1024, qk_nope_head_dim=192) | dict(
     qk_rope_head_dim=None, v_head_dim=128
 )
 
@@ -42,13 +42,16 @@ def dots3_note_text(c: Config) -> Block:
     c.require(n >= 1, "n_shared_experts must be at least 1")
     shared = n * c.shared_experts_intermediate_size
     sparse = moe(c, e, experts=c.num_local_experts, shared=shared, shared_count=n, correction=True)
-    sizes = [tuple({**layer, "word": word}.items()) for word, layer in zip(dots3_words(c), dots3_sizes(c), strict=True)]
+    sizes = [
+        tuple({**layer, "word": word}.items())
+        for word, layer in zip(dots3_layer_types(c), dots3_attention_sizes(c), strict=True)
+    ]
     attn = {size: dots3_attention(c, **dict(size)) for size in dict.fromkeys(sizes)}
     unbuilt_mtp(c)
     return decoder(c, attn, {DENSE: glu(c), SPARSE: sparse}, sizes, mlp_types(c, moe_layer_freq_types(c)))
 
 
-def dots3_words(c: Config) -> list[str]:
+def dots3_layer_types(c: Config) -> list[str]:
     """Each layer's attention. use_dsa makes full layers indexed ones or the reverse; the original files mean true."""
     dsa, original = c.raw("use_dsa"), not c.has("per_layer_config")
     c.require(dsa is None or isinstance(dsa, bool), f"use_dsa must be true or false, not {dsa!r}")
@@ -59,16 +62,16 @@ def dots3_words(c: Config) -> list[str]:
     return [whole if decided and word != SLIDING else word for word in words]
 
 
-def dots3_sizes(c: Config) -> list[dict[str, Any]]:
+def dots3_attention_sizes(c: Config) -> list[dict[str, Any]]:
     """Each layer's sizes of attention: the model's, with what the file states for a layer or for sliding ones."""
-    model = {name: getattr(c, name) for name in SWA}
-    overrides = per_layer_overrides(c, [*SWA, "num_key_value_heads", "head_dim"])
+    model = {name: getattr(c, name) for name in ATTENTION_SIZES}
+    overrides = per_layer_overrides(c, [*ATTENTION_SIZES, "num_key_value_heads", "head_dim"])
     if overrides is not None:
         return [{name: layer.get(name, size) for name, size in model.items()} for layer in overrides]
-    sliding = {name: getattr(c, f"swa_{name}") for name in SWA}
+    sliding = {name: getattr(c, f"swa_{name}") for name in ATTENTION_SIZES}
     if sliding["qk_rope_head_dim"] is None:
         sliding["qk_rope_head_dim"] = c.swa_head_dim - c.swa_qk_nope_head_dim
-    return [sliding if word == SLIDING else model for word in dots3_words(c)]
+    return [sliding if word == SLIDING else model for word in dots3_layer_types(c)]
 
 
 def dots3_attention(c: Config, *, word: str, **sizes: Any) -> LatentAttention:
@@ -92,8 +95,10 @@ def dots3_attention(c: Config, *, word: str, **sizes: Any) -> LatentAttention:
 
 # -- towers ------------------------------------------------------------------------------------------------------
 
-PYRAMID = [-1] * 25 + list(range(4, 65, 4)) + [64]  # experts of each layer; dense where it is not positive
-RENAMED = {
+DEFAULT_EXPERT_COUNTS = (
+    [-1] * 25 + list(range(4, 65, 4)) + [64]
+)  # experts of each layer; dense where it is not positive
+WHISPER_NAMES = {
     "d_model": "hidden_size",
     "encoder_attention_heads": "num_attention_heads",
     "encoder_layers": "num_hidden_layers",
@@ -107,7 +112,7 @@ def dots3_vision(v: Config) -> Block:
     """Llama's layer, in the later ones with ever more experts, and a merger (Dots3NoteVisionModel)."""
     d, norm = v.hidden_size, rms(v)
     attn = mha(v, bias=v.attention_bias, qk_norm=Norm(width=equal_heads(v)))
-    kinds = dots3_experts(v)
+    kinds = dots3_expert_counts(v)
     v.require(not (v.mlp_bias and any(count for count, _ in kinds)), "experts have no biases, and mlp_bias is true")
     v.require(v.adapter_in_dim == d, f"adapter_in_dim ({v.adapter_in_dim}) is not hidden_size ({d})")
     ffn = {
@@ -128,10 +133,10 @@ def dots3_vision(v: Config) -> Block:
     )
 
 
-def dots3_experts(v: Config) -> list[tuple[int, int]]:
+def dots3_expert_counts(v: Config) -> list[tuple[int, int]]:
     """The experts of each layer, none where it is dense, and how many of them are used."""
     depth, used = v.num_hidden_layers, v.num_experts_per_tok
-    pyramid = v.list_of("pyramid_num_routed") or (PYRAMID if v.raw("mlp_layer_types") is None else None)
+    pyramid = v.list_of("pyramid_num_routed") or (DEFAULT_EXPERT_COUNTS if v.raw("mlp_layer_types") is None else None)
     if pyramid is None:
         words = v.layer_words("mlp_layer_types", (DENSE, SPARSE)) or []
         sizes = [{"num_local_experts": v.num_local_experts, "num_experts_per_tok": used}] * depth
@@ -156,8 +161,8 @@ def dots3_audio(v: Config) -> Block:
     Published files have the sizes in a section with Whisper's names, of which the class looks at nothing else.
     """
     stated = v.raw("whisper_config") or {}
-    w = v.section("whisper_config", ConfigSchema(dict.fromkeys(RENAMED), unused=stated))
-    d, heads, depth, hidden, bins = (getattr(w, old) or getattr(v, new) for old, new in RENAMED.items())
+    w = v.section("whisper_config", ConfigSchema(dict.fromkeys(WHISPER_NAMES), unused=stated))
+    d, heads, depth, hidden, bins = (getattr(w, old) or getattr(v, new) for old, new in WHISPER_NAMES.items())
     c, norm = v.downsample_hidden_size, tower_norm(d, bias=False)
     v.require(d % heads == 0, f"the width ({d}) is not divisible by its {heads} heads")
     v.require(v.adapter_input_size == d, f"adapter_input_size ({v.adapter_input_size}) is not the width ({d})")

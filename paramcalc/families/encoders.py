@@ -22,18 +22,20 @@ from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 
-APPROXIMATED = "approximated attention is counted as full attention"
+APPROXIMATED_ATTENTION = "approximated attention is counted as full attention"
 
 
 @family("mra")
 def mra(c: Config) -> Block:
     """BERT with two spare position rows and approximated attention, without a pooler (MraForMaskedLM)."""
     ids = {"position_ids": Param(shape=(1, c.max_position_embeddings), buffer=True)}
-    layer = encoder_layer(c).replace(inexact=APPROXIMATED)
-    return encoder(c, embeddings(c, c.hidden_size, rows=c.max_position_embeddings + 2) | ids, layer, bare(c))
+    layer = encoder_layer(c).replace(inexact=APPROXIMATED_ATTENTION)
+    return encoder(
+        c, embeddings(c, c.hidden_size, rows=c.max_position_embeddings + 2) | ids, layer, heads_without_pooler(c)
+    )
 
 
-def bare(c: Config) -> dict[str, Component]:
+def heads_without_pooler(c: Config) -> dict[str, Component]:
     """Heads without a pooler: classifiers have a dense layer of their own; answers are always two."""
     return encoder_heads(c, c.hidden_size, pooled=(), transformed=CLASSIFIED, answers=2)
 
@@ -43,8 +45,8 @@ def nystromformer(c: Config) -> Block:
     """BERT whose approximated attention adds a convolution of each head's values (NystromformerForMaskedLM)."""
     h, window = c.num_attention_heads, c.conv_kernel_size
     conv = None if window is None else block(conv=Conv1d(channels=h, kernel=window, bias=False))
-    layer = encoder_layer(c, attn=mha(c, inner=conv)).replace(inexact=APPROXIMATED)
-    return encoder(c, embeddings(c, c.hidden_size, rows=c.max_position_embeddings + 2), layer, bare(c))
+    layer = encoder_layer(c, attn=mha(c, inner=conv)).replace(inexact=APPROXIMATED_ATTENTION)
+    return encoder(c, embeddings(c, c.hidden_size, rows=c.max_position_embeddings + 2), layer, heads_without_pooler(c))
 
 
 @family("longformer")

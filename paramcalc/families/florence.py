@@ -13,7 +13,7 @@ from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
-STAGES: dict[str, list[int]] = {
+STAGE_DEFAULTS: dict[str, list[int]] = {
     "embed_dim": [128, 256, 512, 1024],
     "depths": [1, 1, 9, 1],
     "patch_size": [7, 3, 3, 3],
@@ -22,10 +22,10 @@ STAGES: dict[str, list[int]] = {
 }
 
 
-def of_stages(v: Config, name: str) -> list[int]:
+def stage_values(v: Config, name: str) -> list[int]:
     """One number for each stage of the tower."""
     stated = v.list_of(name)
-    return STAGES[name] if stated is None else [v.size(name, number) for number in stated]
+    return STAGE_DEFAULTS[name] if stated is None else [v.size(name, number) for number in stated]
 
 
 @tower("florence_vision")
@@ -35,17 +35,17 @@ def davit(v: Config) -> Block:
     norms_first = [False, True, True, True] if first is None else [bool(one) for one in first]
     parts: dict[str, Component] = {}
     seen = v.in_channels
-    stages = zip(*(of_stages(v, name) for name in STAGES), norms_first, strict=True)
+    stages = zip(*(stage_values(v, name) for name in STAGE_DEFAULTS), norms_first, strict=True)
     for i, (d, depth, side, heads, groups, norm_first) in enumerate(stages):
         parts[f"conv_{i}"] = Conv2d(channels=d, kernel=side, per_group=seen)
         parts[f"norm_{i}"] = Norm(width=seen if norm_first else d, bias=True)
-        both = block(places=davit_half(v, d, heads), channels=davit_half(v, d, groups))
+        both = block(places=davit_block(v, d, heads), channels=davit_block(v, d, groups))
         parts[f"stage_{i}"] = stack("vision", Run(depth, both))
         seen = d
     return block("vision", **parts)
 
 
-def davit_half(v: Config, d: int, heads: int) -> Block:
+def davit_block(v: Config, d: int, heads: int) -> Block:
     """Attention and FFN, each behind a depthwise convolution and a norm."""
     norm, conv = Norm(width=d, bias=True), Conv2d(channels=d, kernel=3)
     if d % heads:  # projections keep the width whatever it is cut into
@@ -64,7 +64,7 @@ def florence2(c: Config) -> Component:
     """DaViT, a layer with positions, BART (Florence-2, 2311.06242; Florence2ForConditionalGeneration)."""
     seen, v = tower_in(c, "vision_config")
     language, _ = any_language_model(c)
-    last, out = of_stages(v, "embed_dim")[-1], v.projection_dim
+    last, out = stage_values(v, "embed_dim")[-1], v.projection_dim
     half = symbolic("half", last // 2, origin="last width / 2")
     projector = block(
         "projector",

@@ -34,7 +34,7 @@ def gemma3_text(c: Config) -> Block:
     return decoder(c, attn, glu(c), full_every(c, c.sliding_window_pattern), layer=norms_around)
 
 
-def borrows(c: Config, words: list[str], shared: int) -> list[bool]:
+def layers_sharing_kv(c: Config, words: list[str], shared: int) -> list[bool]:
     """Which layers use an earlier one's keys and values: the last `shared`, each with a lender of its own kind."""
     depth = len(words)
     first = depth - shared
@@ -60,7 +60,7 @@ def per_layer_input(c: Config) -> Block:
     return block(gate=Linear(d_in=d, d_out=p), proj=Linear(d_in=p, d_out=d), norm=rms(c))
 
 
-def shared_attention(c: Config, *, d_h: int, kv: int, window: int | None, borrowed: bool, tied: bool) -> Attention:
+def gemma_attention(c: Config, *, d_h: int, kv: int, window: int | None, borrowed: bool, tied: bool) -> Attention:
     """Attention with normed queries and keys whose keys and values may be another layer's, or its keys its values."""
     norm, source = Norm(width=d_h), "borrowed" if borrowed else "keys as values" if tied else "self"
     norms = dict(q_norm=norm, k_norm=None if borrowed else norm)
@@ -77,7 +77,7 @@ def gemma3n_text(c: Config) -> Block:
     widths = [c.size("intermediate_size", width) for width in widths] if widths else [c.intermediate_size] * depth
     words = full_every(c, 5)
     c.require(c.num_kv_shared_layers < depth, "num_kv_shared_layers leaves no layer with keys and values")
-    plan = list(zip(words, widths, borrows(c, words, c.num_kv_shared_layers), strict=True))
+    plan = list(zip(words, widths, layers_sharing_kv(c, words, c.num_kv_shared_layers), strict=True))
     layers = {kind: gemma3n_layer(c, *kind) for kind in dict.fromkeys(plan)}
     before = per_layer_embedding(c) | {"altup_proj": Linear(d_in=c.hidden_size, d_out=others)}
     after = block(altup_unembed=Linear(d_in=c.hidden_size, d_out=others), norm=rms(c))
@@ -98,7 +98,7 @@ def gemma3n_layer(c: Config, word: str, width: int, borrowed: bool) -> Block:
         scale=Param(shape=(d,)),
     )
     laurel = block(down=Linear(d_in=d, d_out=r), up=Linear(d_in=r, d_out=d), norm=rms(c))
-    attn = shared_attention(c, d_h=head_dim(c), kv=kv_heads(c), window=window, borrowed=borrowed, tied=False)
+    attn = gemma_attention(c, d_h=head_dim(c), kv=kv_heads(c), window=window, borrowed=borrowed, tied=False)
     layer = norms_around(rms(c), attn, glu(c, width))
     return block(altup=altup, laurel=laurel, **layer.items, per_layer=per_layer_input(c))
 
@@ -109,14 +109,14 @@ def gemma4_text(c: Config) -> Block:
     depth = c.num_hidden_layers
     words = [*full_every(c, 6)[:-1], FULL]  # the class forces the last
     shared = c.num_kv_shared_layers or (depth if c.borrows_all else 0)
-    plan = list(zip(words, gemma4_heads(c, words), borrows(c, words, shared), strict=True))
+    plan = list(zip(words, gemma4_head_sizes(c, words), layers_sharing_kv(c, words, shared), strict=True))
     layers = {kind: gemma4_layer(c, *kind) for kind in dict.fromkeys(plan)}
     before = per_layer_embedding(c) if c.hidden_size_per_layer_input else {}
-    runs = [Run(1, layers[kind], passes(c), 1) for kind in plan]
+    runs = [Run(1, layers[kind], layer_passes(c), 1) for kind in plan]
     return causal_lm(c, runs, norm=rms(c), before=before)
 
 
-def gemma4_heads(c: Config, words: list[str]) -> list[tuple[int, int]]:
+def gemma4_head_sizes(c: Config, words: list[str]) -> list[tuple[int, int]]:
     """Head width and key/value heads of each layer: full ones have their own, unless per_layer_config says all."""
     local = c.head_dim, c.num_key_value_heads
     overrides = per_layer_overrides(c, ("head_dim", "num_key_value_heads"))
@@ -134,15 +134,15 @@ def gemma4_layer(c: Config, word: str, heads: tuple[int, int], borrowed: bool) -
     full, (d_h, kv) = word == FULL, heads
     c.require(c.num_attention_heads % kv == 0, f"{c.num_attention_heads} heads do not share {kv} key/value heads")
     window = None if full else c.sliding_window
-    attn = shared_attention(c, d_h=d_h, kv=kv, window=window, borrowed=borrowed, tied=full and c.attention_k_eq_v)
+    attn = gemma_attention(c, d_h=d_h, kv=kv, window=window, borrowed=borrowed, tied=full and c.attention_k_eq_v)
     wide = c.use_double_wide_mlp and borrowed
     items = norms_around(rms(c), attn, glu(c, 2 * c.intermediate_size if wide else None)).items
     beside = gemma4_experts(c) if c.enable_moe_block else None
     per_layer = per_layer_input(c) if c.hidden_size_per_layer_input else None
-    return block(**items, beside=beside, per_layer=per_layer, scalar=Param(shape=(passes(c),), buffer=True))
+    return block(**items, beside=beside, per_layer=per_layer, scalar=Param(shape=(layer_passes(c),), buffer=True))
 
 
-def passes(c: Config) -> int:
+def layer_passes(c: Config) -> int:
     """How often the layers are run: a second run whose biases are its own is a stack of its own."""
     return 1 if c.attention_bias else int(c.passes)
 

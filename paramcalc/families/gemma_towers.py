@@ -20,7 +20,7 @@ from paramcalc.tree.containers import Block, Run, block, stack, stacks
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 
 
-def text_part(c: Config, head: str | None = None, **ours: Any) -> tuple[Component, Config]:
+def gemma_language_model(c: Config, head: str | None = None, **ours: Any) -> tuple[Component, Config]:
     """The language model, whose head the whole file ties, and its view. `ours` is what the whole decides besides."""
     kind = f"{c.family}_text"
     reading = get_family(kind).schema
@@ -32,17 +32,17 @@ def text_part(c: Config, head: str | None = None, **ours: Any) -> tuple[Componen
 # -- sound -------------------------------------------------------------------------------------------------------
 
 
-def heard_norm(width: int) -> Norm:
+def gemma_audio_norm(width: int) -> Norm:
     """A norm in a tower for sound, which is counted as a whole."""
     return Norm(width=width, category="other")
 
 
-def conformer(a: Config, *, kernel: int, clipped: bool) -> Block:
+def gemma_conformer_layer(a: Config, *, kernel: int, clipped: bool) -> Block:
     """Half an FFN, attention with relative positions, a gated convolution, half an FFN (2005.08100); no biases.
 
     `clipped`: each of its ten matrices has four bounds, which are buffers.
     """
-    d, h, norm = a.hidden_size, a.num_attention_heads, heard_norm(a.hidden_size)
+    d, h, norm = a.hidden_size, a.num_attention_heads, gemma_audio_norm(a.hidden_size)
     d_h = symbolic("d_h", d // h, origin="d / h, rounded down")
     relative = block(relative_proj=Linear(d_in=d, d_out=h * d_h), scale=Param(shape=(d_h,)))
     attn = sized_attention(d, h, d_h, inner=relative, out_in=d)
@@ -66,7 +66,7 @@ def conformer(a: Config, *, kernel: int, clipped: bool) -> Block:
     )
 
 
-def pairs(a: Config, name: str, default: tuple[Any, Any]) -> tuple[Any, Any]:
+def per_convolution(a: Config, name: str, default: tuple[Any, Any]) -> tuple[Any, Any]:
     """A field that holds something for each of the two convolutions."""
     stated = a.list_of(name)
     a.require(stated is None or len(stated) == 2, f"{name} must have an entry for each of the two convolutions")
@@ -75,33 +75,37 @@ def pairs(a: Config, name: str, default: tuple[Any, Any]) -> tuple[Any, Any]:
 
 def gemma3n_audio(a: Config) -> Block:
     """Two strided convolutions over a spectrogram, then a conformer (Gemma3nAudioEncoder)."""
-    channels = [a.size("sscp_conv_channel_size", n) for n in pairs(a, "sscp_conv_channel_size", (128, 32))]
-    kernels = pairs(a, "sscp_conv_kernel_size", ((3, 3), (3, 3)))
-    strides = pairs(a, "sscp_conv_stride_size", ((2, 2), (2, 2)))
+    channels = [a.size("sscp_conv_channel_size", n) for n in per_convolution(a, "sscp_conv_channel_size", (128, 32))]
+    kernels = per_convolution(a, "sscp_conv_kernel_size", ((3, 3), (3, 3)))
+    strides = per_convolution(a, "sscp_conv_stride_size", ((2, 2), (2, 2)))
     bins, front, seen = a.input_feat_size, {}, 1
     for i, (out, (height, width), (_, stride)) in enumerate(zip(channels, kernels, strides, strict=True)):
         conv = PatchEmbedding(width=out, channels=seen, patch=(height, width), bias=False)
-        front[f"conv_{i}"] = block(conv=conv, norm=heard_norm(out))
+        front[f"conv_{i}"] = block(conv=conv, norm=gemma_audio_norm(out))
         bins, seen = (bins + 2 - width) // stride + 1, out
     left = symbolic("bins", bins, origin="input_feat_size after two strided convolutions")
     return block(
         "other",
         **front,
         proj=Linear(d_in=channels[-1] * left, d_out=a.hidden_size),
-        layers=stack("audio", Run(a.num_hidden_layers, conformer(a, kernel=a.conf_conv_kernel_size, clipped=False))),
+        layers=stack(
+            "audio", Run(a.num_hidden_layers, gemma_conformer_layer(a, kernel=a.conf_conv_kernel_size, clipped=False))
+        ),
     )
 
 
 def gemma4_audio(a: Config) -> Block:
     """Two strided convolutions over a spectrogram, then a conformer and a projection (Gemma4AudioModel)."""
-    first, last = (a.size("subsampling_conv_channels", n) for n in pairs(a, "subsampling_conv_channels", (128, 32)))
+    first, last = (
+        a.size("subsampling_conv_channels", n) for n in per_convolution(a, "subsampling_conv_channels", (128, 32))
+    )
     convs = {
         f"conv_{i}": block(
-            conv=PatchEmbedding(width=d_out, channels=d_in, patch=(3, 3), bias=False), norm=heard_norm(d_out)
+            conv=PatchEmbedding(width=d_out, channels=d_in, patch=(3, 3), bias=False), norm=gemma_audio_norm(d_out)
         )
         for i, (d_in, d_out) in enumerate(((1, first), (first, last)))
     }
-    layer = conformer(a, kernel=a.conv_kernel_size, clipped=a.use_clipped_linears)
+    layer = gemma_conformer_layer(a, kernel=a.conv_kernel_size, clipped=a.use_clipped_linears)
     return block(
         "other",
         **convs,
@@ -113,13 +117,15 @@ def gemma4_audio(a: Config) -> Block:
 
 # -- images ------------------------------------------------------------------------------------------------------
 
-NETWORKS = {"mobilenetv5_300m_enc": 294_126_912}  # convolutional, of timm: its sizes are no part of any config
+TIMM_NETWORK_SIZES = {
+    "mobilenetv5_300m_enc": 294_126_912
+}  # convolutional, of timm: its sizes are no part of any config
 
 
 def gemma3n_vision(v: Config) -> Block:
     """MobileNet V5, as timm builds it."""
-    v.require(v.network in NETWORKS, f"vision_config names the network {v.network}, which is not known")
-    size = symbolic(v.network, NETWORKS[v.network], origin="timm's network of that name")
+    v.require(v.network in TIMM_NETWORK_SIZES, f"vision_config names the network {v.network}, which is not known")
+    size = symbolic(v.network, TIMM_NETWORK_SIZES[v.network], origin="timm's network of that name")
     return block("vision", network=Param(shape=(size,)))
 
 
@@ -144,7 +150,7 @@ def gemma4_vision(v: Config) -> Block:
 @family("gemma3n")
 def gemma3n(c: Config) -> Component:
     """MobileNet for images, a conformer for sound, Gemma 3n (Gemma3nForConditionalGeneration)."""
-    text, view = text_part(c)
+    text, view = gemma_language_model(c)
     if text_alone(c):
         c.raw("vision_config")
         c.raw("audio_config")
@@ -164,7 +170,7 @@ def gemma3n(c: Config) -> Component:
     )
 
 
-def optional(c: Config, name: str) -> Config | None:
+def optional_section(c: Config, name: str) -> Config | None:
     """A view of a tower's section; None where the file has none, or the class is the language model's own."""
     stated = c.raw(name) is not None
     return c.section(name) if stated and not text_alone(c) else None
@@ -173,20 +179,20 @@ def optional(c: Config, name: str) -> Config | None:
 @family("gemma4")
 def gemma4(c: Config) -> Component:
     """A ViT, a conformer for sound, Gemma 4; towers only where described (Gemma4ForConditionalGeneration)."""
-    text, view = text_part(c)
+    text, view = gemma_language_model(c)
     described = c.raw("vision_config") is not None and not text_alone(c)
     seen, v = tower_in(c, "vision_config") if described else (None, None)
-    a = optional(c, "audio_config")
+    a = optional_section(c, "audio_config")
     widths = {"vision": v.hidden_size if v else None, "audio": a.output_proj_dims if a else None}
     return assemble_multimodal(
         text,
         vision_tower=seen,
         audio_tower=gemma4_audio(a) if a else None,
-        projector=projections(widths, view.hidden_size),
+        projector=tower_projections(widths, view.hidden_size),
     )
 
 
-def projections(widths: dict[str, int | None], d_out: int) -> Block | None:
+def tower_projections(widths: dict[str, int | None], d_out: int) -> Block | None:
     """A matrix from each tower's width to the language model's."""
     found = {name: Linear(d_in=width, d_out=d_out) for name, width in widths.items() if width is not None}
     return block("projector", **found) if found else None
@@ -200,22 +206,22 @@ def diffusion_gemma(c: Config) -> Component:
     """
     alone = c.head == "encoder"
     head, passes = ("none", 1) if alone else (None, 2 if c.tie_word_embeddings else 1)
-    text, view = text_part(c, head=head, passes=passes)
+    text, view = gemma_language_model(c, head=head, passes=passes)
     seen, v = tower_in(c, "vision_config")
     return assemble_multimodal(
-        text if alone else denoising(text, view),
+        text if alone else with_denoiser(text, view),
         vision_tower=seen,
-        projector=projections({"vision": v.hidden_size}, view.hidden_size),
+        projector=tower_projections({"vision": v.hidden_size}, view.hidden_size),
     )
 
 
-def denoising(text: Component, c: Config) -> Block:
+def with_denoiser(text: Component, c: Config) -> Block:
     """The language model with a second way in: the tokens of a block, and the last guess at them."""
     parts, tied = dict(text.parts()), c.tie_word_embeddings
     table, norm, head = parts["embed_tokens"], parts["norm"], parts.pop("lm_head", None)
     again: Component | None = parts["layers"].replace(role="denoiser", causal=False)
     if tied:
-        again = stack("denoiser", untied(parts["layers"])) if c.attention_bias else None
+        again = stack("denoiser", untied_layers(parts["layers"])) if c.attention_bias else None
     return block(
         **parts,
         block_tokens=table.replace(tied_to="embed_tokens" if tied else None),
@@ -226,7 +232,7 @@ def denoising(text: Component, c: Config) -> Block:
     ).replace(inexact="a block is denoised in as many steps as a schedule takes; one is counted")
 
 
-def untied(layers: Component) -> Iterator[Component]:
+def untied_layers(layers: Component) -> Iterator[Component]:
     """The layers once more with the matrices of the first time, but with biases and scaling buffers of their own."""
     numbered = (layer for run in stacks(layers)[0].runs for layer in [run.layer] * int(run.repeat))
     for number, layer in enumerate(numbered):
@@ -244,11 +250,11 @@ def untied(layers: Component) -> Iterator[Component]:
 @family("gemma4_unified")
 def gemma4_unified(c: Config) -> Component:
     """Gemma 4 with patches and waveforms projected straight into it (Gemma4UnifiedForConditionalGeneration)."""
-    text, view = text_part(c)
-    v, a = optional(c, "vision_config"), optional(c, "audio_config")
+    text, view = gemma_language_model(c)
+    v, a = optional_section(c, "vision_config"), optional_section(c, "audio_config")
     widths = {"vision": v.output_proj_dims if v else None, "audio": a.audio_embed_dim if a else None}
     return assemble_multimodal(
-        text, patches=unified_patches(v) if v else None, projector=projections(widths, view.hidden_size)
+        text, patches=unified_patches(v) if v else None, projector=tower_projections(widths, view.hidden_size)
     )
 
 

@@ -12,11 +12,11 @@ from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm
 
-REPEATED = "transformers' Falcon keeps a copy of each key and value head for every query head that shares it"
-UNFORGETTING = "transformers' GPT-Neo keeps all tokens of local layers too (kv_policy=uniform)"
+REPEATED_KV = "transformers' Falcon keeps a copy of each key and value head for every query head that shares it"
+UNIFORM_KV_POLICY = "transformers' GPT-Neo keeps all tokens of local layers too (kv_policy=uniform)"
 
 
-def gpt2_like(c: Config, attn: Component) -> Block:
+def gpt2_decoder(c: Config, attn: Component) -> Block:
     """Pre-norm attention, perhaps cross attention, FFN; biases everywhere; learned positions."""
     cross = dict(cross_norm=layer_norm(c), cross_attn=mha(c, source="cross")) if c.add_cross_attention else {}
     layer = block(ln_1=layer_norm(c), attn=attn, **cross, ln_2=layer_norm(c), ffn=mlp(c, c.n_inner))
@@ -26,7 +26,7 @@ def gpt2_like(c: Config, attn: Component) -> Block:
 @family("gpt2", "gpt-sw3")
 def gpt2(c: Config) -> Block:
     """Pre-norm decoder: learned positions, LayerNorms and biases everywhere, tied head (GPT2LMHeadModel)."""
-    return gpt2_like(c, mha(c))
+    return gpt2_decoder(c, mha(c))
 
 
 @family("gpt_bigcode")
@@ -37,18 +37,18 @@ def gpt_bigcode(c: Config) -> Block:
         "cross attention with multi_query is not defined",
         "set multi_query or add_cross_attention to false",
     )
-    return gpt2_like(c, mha(c, kv=1 if c.multi_query else None))
+    return gpt2_decoder(c, mha(c, kv=1 if c.multi_query else None))
 
 
 @family("gpt_neo")
 def gpt_neo(c: Config) -> Block:
     """GPT-2 without biases on q, k and v; global and local attention in turn (GPTNeoForCausalLM)."""
     whole, before = mha(c, qkv_bias=False), {"positions": learned_positions(c)}
-    attn = {"global": whole, "local": with_options(whole, window=c.window_size, cache_note=UNFORGETTING)}
-    return decoder(c, attn, mlp(c, c.intermediate_size), gpt_neo_kinds(c), norm=layer_norm(c), before=before)
+    attn = {"global": whole, "local": with_options(whole, window=c.window_size, cache_note=UNIFORM_KV_POLICY)}
+    return decoder(c, attn, mlp(c, c.intermediate_size), gpt_neo_layer_types(c), norm=layer_norm(c), before=before)
 
 
-def gpt_neo_kinds(c: Config) -> list[str]:
+def gpt_neo_layer_types(c: Config) -> list[str]:
     """One word per layer: `attention_layers`, or `attention_types` [[["global", "local"], 12]] written out."""
     if listed := c.layer_words("attention_layers", ("global", "local")):
         return listed
@@ -70,10 +70,10 @@ def gpt_neox(c: Config) -> Block:
     """GPT-2's layer with rotary positions, parallel or not, and a head of its own (GPTNeoXForCausalLM)."""
     one_sum = c.raw("use_parallel_residual") is not False
     attn, ffn = mha(c, bias=c.attention_bias), mlp(c, c.intermediate_size)
-    return decoder(c, attn, ffn, norm=layer_norm(c), layer=side_by_side if one_sum else pre_norm)
+    return decoder(c, attn, ffn, norm=layer_norm(c), layer=parallel_two_norms if one_sum else pre_norm)
 
 
-def side_by_side(norm: Component, attn: Component, ffn: Component) -> Block:
+def parallel_two_norms(norm: Component, attn: Component, ffn: Component) -> Block:
     """Attention and FFN, each behind a norm of its own, of the same input."""
     layer: Block = pre_norm(norm, attn, ffn).replace(residual="together")
     return layer
@@ -128,7 +128,7 @@ def falcon(c: Config) -> Block:
     beside = c.num_ln_in_parallel_attn or (2 if grouped else 1)
     layer = block(
         input_norm=norm,
-        attn=mha(c, bias=bias, kv=kv, cache_note=REPEATED if grouped else ""),
+        attn=mha(c, bias=bias, kv=kv, cache_note=REPEATED_KV if grouped else ""),
         ffn_norm=norm if beside == 2 or not c.parallel_attn else None,
         ffn=mlp(c, c.ffn_hidden_size, bias=bias),
     ).replace(residual="together" if grouped or c.parallel_attn else "each")

@@ -18,7 +18,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Param
 
 
 @tower("granite_speech_encoder", "granite_speech_plus_encoder")
-def conformer(v: Config) -> Block:
+def granite_speech_encoder(v: Config) -> Block:
     """Two half FFNs around attention and a convolution (Conformer, 2005.08100; GraniteSpeechCTCEncoder)."""
     d = v.hidden_size
     heads, head_dim, inner = v.num_attention_heads, v.dim_head or equal_heads(v), d * v.conv_expansion_factor

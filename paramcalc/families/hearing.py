@@ -101,13 +101,13 @@ def fun_asr_nano_encoder(v: Config) -> Block:
     last = (depth - v.num_timestamp_prediction_layers - 1, depth - 1)  # of those that write, and of those that time
     plan = [(i == 0, i in last) for i in range(depth)]
     layers = {
-        (first, normed): heard_layer(v, d_in=wide if first else v.hidden_size, normed=normed, inner=memory)
+        (first, normed): san_m_layer(v, d_in=wide if first else v.hidden_size, normed=normed, inner=memory)
         for first, normed in dict.fromkeys(plan)
     }
     return block("other", layers=stack("audio", [layers[kind] for kind in plan]))
 
 
-def heard_layer(v: Config, *, d_in: int, normed: bool, inner: Component | None) -> Block:
+def san_m_layer(v: Config, *, d_in: int, normed: bool, inner: Component | None) -> Block:
     """Norm, attention from any width, norm, FFN, perhaps another norm."""
     d, norm = v.hidden_size, tower_norm(v.hidden_size)
     attn = sized_attention(d_in, v.num_attention_heads, equal_heads(v), bias=True, out_width=d, inner=inner)
@@ -121,7 +121,7 @@ def fun_asr_nano(c: Config) -> Component:
 
     def projector(v: Config, _: int) -> Block:
         a = c.section("adaptor_config")
-        one = heard_layer(a, d_in=a.hidden_size, normed=False, inner=None)
+        one = san_m_layer(a, d_in=a.hidden_size, normed=False, inner=None)
         return block(
             "projector",
             **two_layers(v.hidden_size, a.projector_hidden_size, a.hidden_size),

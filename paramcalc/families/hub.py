@@ -83,7 +83,7 @@ def phi_msft(c: Config) -> Block:
 
 # -- ChatGLM: four models under one model_type -------------------------------------------------------------------
 
-LATER_CHATGLM = ["padded_vocab_size", "ffn_hidden_size", "multi_query_attention"]
+CHATGLM2_KEYS = ["padded_vocab_size", "ffn_hidden_size", "multi_query_attention"]
 
 
 @family("chatglm")
@@ -92,7 +92,7 @@ def chatglm(c: Config) -> Block:
 
     The published files name ChatGLMModel, which from the second on holds the output matrix too.
     """
-    first, later = c.has("inner_hidden_size"), any(map(c.has, LATER_CHATGLM))
+    first, later = c.has("inner_hidden_size"), any(map(c.has, CHATGLM2_KEYS))
     c.require(
         first != later, "the fields do not say which ChatGLM this is", "state inner_hidden_size or ffn_hidden_size"
     )

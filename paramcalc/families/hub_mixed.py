@@ -51,8 +51,8 @@ def openelm(c: Config) -> Block:
     """
     c.require(c.normalization_layer_name == "rms_norm", f"{c.normalization_layer_name} is not a norm the class knows")
     d, d_h, groups = c.hidden_size, c.head_dim, c.num_gqa_groups
-    heads = [divisible(d * m, d_h * groups) // d_h for m in multipliers(c, "qkv_multipliers", 1.0)]
-    widths = [divisible(d * m, c.ffn_dim_divisor) for m in multipliers(c, "ffn_multipliers", 4.0)]
+    heads = [nearest_multiple(d * m, d_h * groups) // d_h for m in openelm_multipliers(c, "qkv_multipliers", 1.0)]
+    widths = [nearest_multiple(d * m, c.ffn_dim_divisor) for m in openelm_multipliers(c, "ffn_multipliers", 4.0)]
     ignored_fields(c, num_query_heads=heads, num_kv_heads=[h // groups for h in heads])
     norm = Norm(width=d_h) if c.normalize_qk_projections else None
 
@@ -63,7 +63,7 @@ def openelm(c: Config) -> Block:
     return causal_lm(c, [layer(h, width) for h, width in zip(heads, widths, strict=True)], norm=rms(c))
 
 
-def multipliers(c: Config, name: str, default: float) -> list[float]:
+def openelm_multipliers(c: Config, name: str, default: float) -> list[float]:
     """One multiplier for each layer: the same for all, or two ends of a line, to two decimals; or a list of them."""
     depth, given = c.num_hidden_layers, c.raw(name)
     given = default if given is None else given
@@ -77,7 +77,7 @@ def multipliers(c: Config, name: str, default: float) -> list[float]:
     return [round(100 * value) / 100 for value in line]
 
 
-def divisible(size: float, divisor: int) -> int:
+def nearest_multiple(size: float, divisor: int) -> int:
     """The nearest multiple of the divisor, at least one, and not below nine tenths of the size (MobileNet's rule)."""
     nearest = max(divisor, int(size + divisor / 2) // divisor * divisor)
     return nearest + divisor if nearest < 0.9 * size else nearest
@@ -86,7 +86,7 @@ def divisible(size: float, divisor: int) -> int:
 # -- Nemotron-NAS ------------------------------------------------------------------------------------------------
 
 # Per block: what the recipe reads, and how the cache is cut. Whatever else a file sets is a doubt.
-NAS_PARTS = {
+NAS_KEYS = {
     "attention": {"no_op", "replace_with_linear", "n_heads_in_group", "window_length"}
     | {"num_sink_tokens", "unshifted_sink", "use_prefill_window_in_sink_attention"},
     "ffn": {"no_op", "replace_with_linear", "ffn_mult", "intermediate_size", "hidden_act"},
@@ -123,7 +123,7 @@ def nas_part(
     build: Callable[[Config, Mapping[str, Any]], Component],
 ) -> dict[str, Component]:
     """A norm and what follows it: nothing at all, one square matrix, or the part itself."""
-    others = sorted(key for key, value in stated.items() if value and key not in NAS_PARTS[category])
+    others = sorted(key for key, value in stated.items() if value and key not in NAS_KEYS[category])
     c.doubts.extend(f"nemotron-nas: key 'block_configs.{category}.{key}' was not used" for key in others)
     if stated.get("no_op"):
         return {}
@@ -162,7 +162,7 @@ def hymba(c: Config) -> Block:
     c.require(c.mlp_hidden_act == "silu", f"mlp_hidden_act {c.mlp_hidden_act!r} is not counted", "silu is")
     c.layer_words("layer_type", ["h"])
     wide, everywhere = set(c.layer_indices("global_attn_idx")), c.sliding_window is None
-    borrowing, tokens = hymba_borrowers(c), c.num_memory_tokens
+    borrowing, tokens = hymba_kv_reuse(c), c.num_memory_tokens
 
     def layer(i: int) -> Block:
         window = None if everywhere or i in wide else c.sliding_window
@@ -173,7 +173,7 @@ def hymba(c: Config) -> Block:
     return causal_lm(c, layers, norm=rms(c), before={"memory_tokens": memory})
 
 
-def hymba_borrowers(c: Config) -> set[int]:
+def hymba_kv_reuse(c: Config) -> set[int]:
     """The layers that use the keys and values of an earlier one."""
     groups, period = c.list_of("kv_reuse_group"), c.raw("kv_reuse_every_i_layer")
     if groups is not None:
@@ -184,14 +184,14 @@ def hymba_borrowers(c: Config) -> set[int]:
     return {i for i in range(c.num_hidden_layers) if i % period} if period and period > 0 else set()
 
 
-UNRUN_STATES = "the class is not in transformers and was not run: its states are taken to be Jamba's, in float32"
+UNVERIFIED_STATES = "the class is not in transformers and was not run: its states are taken to be Jamba's, in float32"
 
 
 def hymba_layer(c: Config, *, borrows: bool, window: int | None) -> Block:
     """Both mixers behind one norm, a norm on the output of each, and a gated FFN."""
     bias, inner = c.mamba_proj_bias, c.mamba_expand * c.hidden_size
     source, widened = "borrowed" if borrows else "self", c.mamba_expand * head_dim(c)
-    cached = dict(prefix=c.num_memory_tokens, cache_doubt=UNRUN_STATES)
+    cached = dict(prefix=c.num_memory_tokens, cache_doubt=UNVERIFIED_STATES)
     attn = gqa(c, qkv_bias=bias, value_dim=widened, window=window, source=source, output=False, **cached)
     mixer = mamba(
         c,

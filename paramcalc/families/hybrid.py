@@ -24,7 +24,7 @@ def minimax(c: Config) -> Block:
     return decoder(c, attn, moe(c, c.intermediate_size, experts=c.num_experts), words)
 
 
-RECURRENT, LOCAL = "recurrent", "attention"
+RECURRENT, LOCAL_ATTENTION = "recurrent", "attention"
 
 
 @family("recurrent_gemma")
@@ -38,6 +38,6 @@ def recurrent_gemma(c: Config) -> Block:
     unit = RgLru(width=c.hidden_size, inner=inner, heads=heads, kernel=c.conv1d_width)
     attn = gqa(c, qkv_bias=c.attention_bias, out_bias=True, window=c.sliding_window)
     # Whatever is not `recurrent` is attention to the class, the newer name of its recurrent layers included.
-    mixer = {RECURRENT: unit, LOCAL: attn, SLIDING: attn, LINEAR: attn}
-    words = c.layer_words("block_types", tuple(mixer), any_length=True) or [RECURRENT, RECURRENT, LOCAL]
+    mixer = {RECURRENT: unit, LOCAL_ATTENTION: attn, SLIDING: attn, LINEAR: attn}
+    words = c.layer_words("block_types", tuple(mixer), any_length=True) or [RECURRENT, RECURRENT, LOCAL_ATTENTION]
     return decoder(c, mixer, ffn, [words[i % len(words)] for i in range(c.num_hidden_layers)])

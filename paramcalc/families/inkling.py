@@ -32,17 +32,17 @@ from paramcalc.tree.containers import Block, Run, block
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 from paramcalc.tree.state import FLOAT32
 
-FULL, SLIDING = "hybrid", "hybrid_sliding"
+HYBRID_FULL, HYBRID_SLIDING = "hybrid", "hybrid_sliding"
 
 
-def words(c: Config, default: list[str]) -> list[str]:
+def inkling_layer_types(c: Config, default: list[str]) -> list[str]:
     """The word for each layer's attention."""
-    return c.layer_words("layer_types", (FULL, SLIDING)) or default
+    return c.layer_words("layer_types", (HYBRID_FULL, HYBRID_SLIDING)) or default
 
 
-def heads(c: Config, word: str) -> dict[str, Any]:
+def inkling_head_sizes(c: Config, word: str) -> dict[str, Any]:
     """The sizes of full or sliding attention."""
-    if word == FULL:
+    if word == HYBRID_FULL:
         return dict(heads=c.num_attention_heads, kv_heads=c.num_key_value_heads, head_dim=c.head_dim, window=None)
     return dict(
         heads=c.swa_num_attention_heads,
@@ -52,7 +52,7 @@ def heads(c: Config, word: str) -> dict[str, Any]:
     )
 
 
-def conv(c: Config, channels: int) -> CausalConv:
+def token_conv(c: Config, channels: int) -> CausalConv:
     """A short depthwise convolution over time, computed in float32."""
     taps = c.sconv_kernel_size
     return CausalConv(channels=channels, kernel=taps, causal_padding=taps - 1, dtype=FLOAT32)
@@ -60,9 +60,9 @@ def conv(c: Config, channels: int) -> CausalConv:
 
 def kv_conv(c: Config, word: str, *, dynamic: bool = False) -> Block:
     """The convolutions over an attention's keys and values; dynamic ones depend on the token."""
-    sizes, taps = heads(c, word), c.sconv_kernel_size
+    sizes, taps = inkling_head_sizes(c, word), c.sconv_kernel_size
     g, channels = sizes["kv_heads"], sizes["kv_heads"] * sizes["head_dim"]
-    mixed: Component = conv(c, channels)
+    mixed: Component = token_conv(c, channels)
     if dynamic:
         mixed = CausalConv(
             channels=channels, kernel=taps, taps=Linear(d_in=c.hidden_size, d_out=g * taps), dtype=FLOAT32
@@ -85,7 +85,7 @@ def inkling_text(c: Config) -> Block:
     dense, hidden = c.dense_intermediate_size or c.intermediate_size, c.moe_intermediate_size
     if c.dense_intermediate_size is not None:
         hidden = c.intermediate_size
-    after, shared, scale = conv(c, c.hidden_size), c.n_shared_experts, Param(shape=(1,))
+    after, shared, scale = token_conv(c, c.hidden_size), c.n_shared_experts, Param(shape=(1,))
     router = block(
         "router",
         gate=Linear(d_in=c.hidden_size, d_out=c.num_local_experts + shared),
@@ -100,24 +100,24 @@ def inkling_text(c: Config) -> Block:
         (a, f): block(
             input_norm=rms(c),
             kv_conv=kv_conv(c, a),
-            attn=attention(c, a),
+            attn=inkling_attention(c, a),
             attn_conv=after,
             post_norm=rms(c),
             ffn=ffn[f],
             ffn_conv=after,
         )
-        for a in (FULL, SLIDING)
+        for a in (HYBRID_FULL, HYBRID_SLIDING)
         for f in ffn
     }
-    kinds = words(c, [SLIDING if here else FULL for here in slides])
+    kinds = inkling_layer_types(c, [HYBRID_SLIDING if here else HYBRID_FULL for here in slides])
     ffn_kinds = mlp_types(c, [DENSE if i < c.dense_mlp_idx else SPARSE for i in range(depth)])
     built = [layers[pair] for pair in zip(kinds, ffn_kinds, strict=True)]
     return causal_lm(c, built, norm=rms(c), before={"embed_norm": rms(c)})
 
 
-def attention(c: Config, word: str) -> Attention:
+def inkling_attention(c: Config, word: str) -> Attention:
     """Attention with norms on query and key heads; relative positions are projected from the hidden state."""
-    sizes = heads(c, word)
+    sizes = inkling_head_sizes(c, word)
     norm = Norm(width=sizes["head_dim"])
     inner = block(
         relative=Linear(d_in=c.hidden_size, d_out=sizes["heads"] * c.d_rel),
@@ -137,7 +137,7 @@ def inkling_audio(v: Config) -> Block:
 @tower("inkling_vision")
 def inkling_vision(v: Config) -> Block:
     """Linear layers that fold a patch of a few frames, step by step, into one vector (InklingVisionModel)."""
-    steps, d = folds(v), v.text_hidden_size
+    steps, d = fold_steps(v), v.text_hidden_size
     parts: dict[str, Component] = {}
     for i, ((t, h, channels), (t_next, h_next, wide)) in enumerate(pairwise(steps)):
         last = i == len(steps) - 2
@@ -148,17 +148,17 @@ def inkling_vision(v: Config) -> Block:
     return block("vision", **parts, norm=Norm(width=d))
 
 
-def scales(v: Config) -> list[tuple[int, int, int]]:
+def fold_scales(v: Config) -> list[tuple[int, int, int]]:
     """Frames, sides and channels from one pixel to a whole patch, a prime factor at a time, sides first."""
     v.require(v.patch_size > 1 and v.temporal_patch_size > 1, "patch_size and temporal_patch_size must be at least 2")
-    sides, frames = (list(accumulate(primes(size)[::-1], mul)) for size in (v.patch_size, v.temporal_patch_size))
+    sides, frames = (list(accumulate(prime_factors(size)[::-1], mul)) for size in (v.patch_size, v.temporal_patch_size))
     areas = [(1, side, -(-side * side * v.num_channels // 64) * 64) for side in sides]
     return [(1, 1, v.num_channels), *areas, *((t, sides[-1], sides[-1] ** 2 * v.num_channels * t * 64) for t in frames)]
 
 
-def folds(v: Config) -> list[tuple[int, int, int]]:
+def fold_steps(v: Config) -> list[tuple[int, int, int]]:
     """The scale at the end of each layer: the one closest to even steps in the logarithm of what is joined."""
-    known, depth = scales(v), v.num_hidden_layers
+    known, depth = fold_scales(v), v.num_hidden_layers
     sizes = [log(t * side * side) for t, side, _ in known]
     whole = log(v.patch_size**2 * v.temporal_patch_size * v.num_channels)
     chosen = [0]
@@ -171,10 +171,10 @@ def folds(v: Config) -> list[tuple[int, int, int]]:
     return [known[i] for i in (*chosen, len(known) - 1)]
 
 
-def primes(number: int) -> list[int]:
+def prime_factors(number: int) -> list[int]:
     """The prime factors of a number, the smallest first."""
     factor = next((n for n in range(2, isqrt(number) + 1) if number % n == 0), number)
-    return [factor, *primes(number // factor)] if number > 1 else []
+    return [factor, *prime_factors(number // factor)] if number > 1 else []
 
 
 @family("inkling_mm_model", ties="above")
@@ -189,7 +189,7 @@ def inkling_mm(c: Config) -> Component:
     kind = c.section_schema("vision_config").kind
     v = c.section("vision_config", config_schema(schema_entries(__name__)[kind]), family=kind)
     c.raw("mtp_config")
-    if v.num_hidden_layers < len(scales(v)):
+    if v.num_hidden_layers < len(fold_scales(v)):
         only_text(c, "vision_config", "audio_config")
         return language
     heard, _ = tower_in(c, "audio_config", text_hidden_size=d)
@@ -204,7 +204,7 @@ def inkling_mm(c: Config) -> Component:
 def inkling2_text(c: Config) -> Block:
     """Gated attention with sinks, parts that attend to earlier layers' outputs, experts (Inkling2ForCausalLM)."""
     depth = c.num_hidden_layers
-    kinds = words(c, every(6, FULL, otherwise=SLIDING, layers=depth))
+    kinds = inkling_layer_types(c, every(6, HYBRID_FULL, otherwise=HYBRID_SLIDING, layers=depth))
     layers = [Run(1, inkling2_layer(c, word, first=i == 0)) for i, word in enumerate(kinds)]
     return inkling2_model(c, layers)
 
@@ -218,7 +218,7 @@ def inkling2_loop_text(c: Config) -> Block:
     start = stated.core_start or c.loop_layer_index_start
     end = stated.core_end or c.loop_layer_index_end
     passes, rank = stated.num_passes or c.loop_num_passes, stated.gate_rank or c.loop_gate_rank
-    kinds = words(c, every(6, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
+    kinds = inkling_layer_types(c, every(6, HYBRID_FULL, otherwise=HYBRID_SLIDING, layers=c.num_hidden_layers))
     layers = [
         Run(1, inkling2_layer(c, word, first=i == 0, rank=rank if start <= i < end else None), passes=passes)
         if start <= i < end
@@ -239,7 +239,7 @@ def inkling2_layer(c: Config, word: str, *, first: bool, rank: int | None = None
 
     Full attention has queries and norms of its own for its queries, keys and values. `rank` is that of the loop gates.
     """
-    d, times, after = c.hidden_size, 3 if word == FULL else 1, conv(c, c.hidden_size)
+    d, times, after = c.hidden_size, 3 if word == HYBRID_FULL else 1, token_conv(c, c.hidden_size)
     gate = rank and block(
         down=Linear(d_in=2 * d, d_out=rank), forget=Linear(d_in=rank, d_out=d), message=Linear(d_in=rank, d_out=d)
     )
@@ -247,7 +247,7 @@ def inkling2_layer(c: Config, word: str, *, first: bool, rank: int | None = None
     return block(
         attn_query=None if first else Param(shape=(times, d)),
         input_norm=Norm(width=d, count=times),
-        kv_conv=kv_conv(c, word, dynamic=word == FULL),
+        kv_conv=kv_conv(c, word, dynamic=word == HYBRID_FULL),
         attn=inkling2_attention(c, word),
         attn_conv=after,
         ffn_query=Param(shape=(d,)),
@@ -260,7 +260,7 @@ def inkling2_layer(c: Config, word: str, *, first: bool, rank: int | None = None
 
 def inkling2_attention(c: Config, word: str) -> Attention:
     """Gated attention with scaled queries, relative positions and sinks that depend on the token."""
-    d, sizes = c.hidden_size, heads(c, word)
+    d, sizes = c.hidden_size, inkling_head_sizes(c, word)
     h, d_h = sizes["heads"], sizes["head_dim"]
     inner = block(
         q_scale=Param(shape=(h, d_h)),

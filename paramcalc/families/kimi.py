@@ -25,7 +25,7 @@ from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block
 
 
-def delta_and_latent(
+def delta_mla_decoder(
     c: Config, delta: KimiDeltaAttention, default: list[str], *, gate: Component | None = None
 ) -> Block:
     """Kimi's decoder: delta attention and latent attention, a few dense layers first, then experts."""
@@ -57,7 +57,7 @@ def kimi_linear(c: Config) -> Block:
             f"full_attn_layers and kda_layers do not name each of {depth} layers once",
         )
         default = [FULL if i + 1 in full else LINEAR for i in range(depth)]
-    return delta_and_latent(c, delta, default)
+    return delta_mla_decoder(c, delta, default)
 
 
 @family("bailing_hybrid")
@@ -72,4 +72,4 @@ def bailing_hybrid(c: Config) -> Block:
         kernel=c.linear_conv_kernel_dim or c.short_conv_kernel_size,
     )
     default = every(c.layer_group_size, FULL, otherwise=LINEAR, layers=c.num_hidden_layers)
-    return delta_and_latent(c, delta, default, gate=head_gate(d, h))
+    return delta_mla_decoder(c, delta, default, gate=head_gate(d, h))

@@ -8,7 +8,7 @@ from paramcalc.families.builders.decoder import ignored_fields, layer_norm
 from paramcalc.families.builders.towers import tower
 from paramcalc.families.builders.vision_language import wrap_any_language_model
 from paramcalc.families.registry import family
-from paramcalc.families.vision import pair, plain, two_layers
+from paramcalc.families.vision import height_and_width, two_layers, vit_layer
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Norm, Param
@@ -20,16 +20,16 @@ def moonvit(v: Config) -> Block:
     d = v.hidden_size
     return block(
         "vision",
-        patches=PatchEmbedding(width=d, channels=3, patch=pair(v, "patch_size")),
+        patches=PatchEmbedding(width=d, channels=3, patch=height_and_width(v, "patch_size")),
         positions=Param(shape=(v.pos_emb_height, v.pos_emb_width, d)),
-        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        layers=stack("vision", Run(v.num_hidden_layers, vit_layer(v))),
         norm=layer_norm(v),
     )
 
 
-def merging(v: Config, d: int, *, norm_width: int) -> Block:
+def kimi_patch_merger(v: Config, d: int, *, norm_width: int) -> Block:
     """A norm over each patch, and two layers over the patches that lie beside each other."""
-    height, width = pair(v, "merge_kernel_size")
+    height, width = height_and_width(v, "merge_kernel_size")
     joined = v.hidden_size * height * width
     return block("projector", norm=Norm(width=norm_width, bias=True), **two_layers(joined, joined, d))
 
@@ -37,7 +37,7 @@ def merging(v: Config, d: int, *, norm_width: int) -> Block:
 @family("kimi_vl", ties="above")
 def kimi_vl(c: Config) -> Component:
     """MoonViT, two layers, DeepSeek-V3's decoder (Kimi-VL, 2504.07491; KimiVLForConditionalGeneration)."""
-    return wrap_any_language_model(c, lambda v, d: merging(v, d, norm_width=v.hidden_size), any_tower=False)
+    return wrap_any_language_model(c, lambda v, d: kimi_patch_merger(v, d, norm_width=v.hidden_size), any_tower=False)
 
 
 @family("kimi_k25", ties="above")
@@ -47,6 +47,6 @@ def kimi_k25(c: Config) -> Component:
     def projector(v: Config, d: int) -> Block:
         # The first files name both widths once more, in the tower's section.
         ignored_fields(v, text_hidden_size=d, mm_hidden_size=c.projection_hidden_size)
-        return merging(v, d, norm_width=c.projection_hidden_size)
+        return kimi_patch_merger(v, d, norm_width=c.projection_hidden_size)
 
     return wrap_any_language_model(c, projector, any_tower=False)

@@ -23,7 +23,7 @@ from paramcalc.tree.containers import Block, Run, block
 from paramcalc.tree.leaves import Linear
 
 
-def indexed(c: Config) -> LatentAttention:
+def indexed_latent_attention(c: Config) -> LatentAttention:
     """Latent attention with an indexer."""
     attn: LatentAttention = latent_attention(c, indexer=lightning_indexer(c, c.q_lora_rank))
     return attn
@@ -34,10 +34,10 @@ def glm4_moe_lite(c: Config) -> Block:
     """DeepSeek-V3 with its layers' kinds in a list, the first one dense (Glm4MoeLiteForCausalLM)."""
     unbuilt_mtp(c)
     ignored_fields(c, first_k_dense_replace=mlp_types(c, first_dense(c, 1)).count(DENSE), moe_layer_freq=1)
-    return latent_lm(c, latent_attention(c), first_dense(c, 1))
+    return mla_moe_decoder(c, latent_attention(c), first_dense(c, 1))
 
 
-def latent_lm(c: Config, attn: Component, default: list[str]) -> Block:
+def mla_moe_decoder(c: Config, attn: Component, default: list[str]) -> Block:
     """A decoder with the same attention in every layer, dense and sparse."""
     return decoder(c, attn, {DENSE: glu(c), SPARSE: mla_moe(c)}, ffn_words=mlp_types(c, default))
 
@@ -48,7 +48,7 @@ def deepseek_v32(c: Config) -> Block:
 
     The layer of its module that predicts one more token has an indexer too.
     """
-    attn, ffn = indexed(c), {DENSE: glu(c), SPARSE: mla_moe(c)}
+    attn, ffn = indexed_latent_attention(c), {DENSE: glu(c), SPARSE: mla_moe(c)}
     mtp = mtp_modules(c, pre_norm(rms(c), attn, ffn[SPARSE]))
     ignored_fields(c, moe_layer_freq=1)
     words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
@@ -61,14 +61,14 @@ def glm_moe_dsa(c: Config) -> Block:
 
     Its module that predicts one more token uses the model's own embedding and head.
     """
-    attn = {"full": indexed(c), "shared": latent_attention(c, picks=c.index_topk)}
+    attn = {"full": indexed_latent_attention(c), "shared": latent_attention(c, picks=c.index_topk)}
     ffn, ffn_words = {DENSE: glu(c), SPARSE: mla_moe(c)}, mlp_types(c, first_dense(c, c.first_k_dense_replace))
     mtp = mtp_modules(c, pre_norm(rms(c), attn["full"], ffn[SPARSE]), tables=False)
     ignored_fields(c, moe_layer_freq=1)
-    return decoder(c, attn, ffn, indexer_words(c), ffn_words, mtp=mtp)
+    return decoder(c, attn, ffn, dsa_indexer_types(c), ffn_words, mtp=mtp)
 
 
-def indexer_words(c: Config) -> list[str]:
+def dsa_indexer_types(c: Config) -> list[str]:
     """Which layers have an indexer: `indexer_types`, the letters of index_topk_pattern, or every so many layers."""
     words, pattern = c.layer_words("indexer_types", ("full", "shared")), c.raw("index_topk_pattern")
     letters = {"F": "full", "S": "shared"}
@@ -102,7 +102,7 @@ def axk2(c: Config) -> Block:
     """DeepSeek-V3.2 with gated attention, and with gated norms before attention and experts (AXK2ForCausalLM)."""
     d, r = c.hidden_size, c.gated_norm_rank
     gated = block(norm=rms(c), gate=block("norm", down=Linear(d_in=d, d_out=r), up=Linear(d_in=r, d_out=d)))
-    attn = with_options(indexed(c), query_gate=c.num_attention_heads * c.v_head_dim)
+    attn = with_options(indexed_latent_attention(c), query_gate=c.num_attention_heads * c.v_head_dim)
     layers = {
         DENSE: block(input_norm=gated, attn=attn, post_norm=rms(c), ffn=glu(c)),
         SPARSE: block(input_norm=gated, attn=attn, post_norm=gated, ffn=mla_moe(c)),

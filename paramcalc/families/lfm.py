@@ -14,7 +14,7 @@ from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Norm
 
-CONV = "conv"
+CONV_LAYER = "conv"
 
 
 def short_conv(c: Config) -> ShortConv:
@@ -24,7 +24,7 @@ def short_conv(c: Config) -> ShortConv:
 
 def lfm2_mixers(c: Config) -> dict[str, Component]:
     """Attention with norms on query and key heads, and short convolutions."""
-    return {FULL: qk_norm_per_head(c), CONV: short_conv(c)}
+    return {FULL: qk_norm_per_head(c), CONV_LAYER: short_conv(c)}
 
 
 @family("lfm2")
@@ -35,7 +35,7 @@ def lfm2(c: Config) -> Block:
         rounded = -(-int(factor * (2 * hidden // 3)) // multiple) * multiple
         hidden = symbolic("d_ff", rounded, origin="2/3 of the stated width, adjusted")
     full = set(c.layer_indices("full_attn_idxs")) if c.raw("full_attn_idxs") is not None else range(c.num_hidden_layers)
-    words = mixer_types(c, [FULL if i in full else CONV for i in range(c.num_hidden_layers)], (FULL, CONV))
+    words = mixer_types(c, [FULL if i in full else CONV_LAYER for i in range(c.num_hidden_layers)], (FULL, CONV_LAYER))
     return decoder(c, lfm2_mixers(c), glu(c, hidden), words)
 
 
@@ -44,7 +44,7 @@ def lfm2_moe(c: Config) -> Block:
     """LFM2 with experts after the first num_dense_layers layers (Lfm2MoeForCausalLM)."""
     c.require(c.has("layer_types"), "layer_types is required and missing", "the class has no default for it")
     experts = moe(c, c.moe_intermediate_size, experts=c.num_experts, correction=c.use_expert_bias)
-    ffn, words = {DENSE: glu(c), SPARSE: experts}, mixer_types(c, [], (FULL, CONV))
+    ffn, words = {DENSE: glu(c), SPARSE: experts}, mixer_types(c, [], (FULL, CONV_LAYER))
     return decoder(c, lfm2_mixers(c), ffn, words, first_dense(c, c.num_dense_layers))
 
 
@@ -53,10 +53,12 @@ def lfm3(c: Config) -> Block:
     """LFM2 with sliding attention too, a gate per head, and norms on both sides of each part (Lfm3ForCausalLM)."""
     after = rms(c) if c.use_sandwich_norm else None
     gate = head_gate(c.hidden_size, c.num_attention_heads) if c.use_attention_gate else None
-    mixer = sliding(qk_norm_per_head(c, bias=c.attention_bias, gate=gate), c.sliding_window) | {CONV: short_conv(c)}
+    mixer = sliding(qk_norm_per_head(c, bias=c.attention_bias, gate=gate), c.sliding_window) | {
+        CONV_LAYER: short_conv(c)
+    }
 
     def layer(norm: Norm, attn: Component, ffn: Component) -> Block:
         return block(input_norm=norm, attn=attn, post_attn_norm=after, pre_ffn_norm=norm, ffn=ffn, post_norm=after)
 
-    default = [FULL if i % 4 == 2 else SLIDING if i % 4 == 0 and i else CONV for i in range(c.num_hidden_layers)]
+    default = [FULL if i % 4 == 2 else SLIDING if i % 4 == 0 and i else CONV_LAYER for i in range(c.num_hidden_layers)]
     return decoder(c, mixer, glu(c), mixer_types(c, default, tuple(mixer)), layer=layer)

@@ -12,7 +12,7 @@ from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Linear, Norm, Param
 
 
-def tapped(c: Config) -> int:
+def feature_layer_count(c: Config) -> int:
     """Layers of the tower whose outputs are joined: one, or those in the list vision_feature_layer."""
     stated = c.raw("vision_feature_layer")
     if isinstance(stated, list):
@@ -24,7 +24,7 @@ def tapped(c: Config) -> int:
 @family("llava", ties="either")
 def llava(c: Config) -> Component:
     """A tower, two layers, a language model (LLaVA, 2310.03744; LlavaForConditionalGeneration)."""
-    return wrap_any_language_model(c, lambda v, d: block("projector", **llava_layers(c, v, d)))
+    return wrap_any_language_model(c, lambda v, d: block("projector", **llava_projector_layers(c, v, d)))
 
 
 @family("vipllava", ties="above")
@@ -33,15 +33,15 @@ def vipllava(c: Config) -> Component:
     stated = c.raw("vision_feature_layer") is not None
 
     def projector(v: Config, d: int) -> Block:
-        d_in = v.hidden_size * (tapped(c) if stated else 5)
+        d_in = v.hidden_size * (feature_layer_count(c) if stated else 5)
         return block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
 
     return wrap_any_language_model(c, projector)
 
 
-def llava_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
+def llava_projector_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
     """Two layers from the outputs of the tower's chosen layers."""
-    d_in = v.hidden_size * tapped(c) if tapped(c) != 1 else v.hidden_size
+    d_in = v.hidden_size * feature_layer_count(c) if feature_layer_count(c) != 1 else v.hidden_size
     return two_layers(d_in, d, d, bias=c.multimodal_projector_bias)
 
 
@@ -50,14 +50,14 @@ def llava_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
 def llava_next(c: Config) -> Component:
     """LLaVA with a learned end of line between rows of tiles (LlavaNextForConditionalGeneration)."""
     return wrap_any_language_model(
-        c, lambda v, d: block("projector", **llava_layers(c, v, d), newline=Param(shape=(d,)))
+        c, lambda v, d: block("projector", **llava_projector_layers(c, v, d), newline=Param(shape=(d,)))
     )
 
 
 @family("video_llava", ties="above")
 def video_llava(c: Config) -> Component:
     """LLaVA with a tower for images and another for video (VideoLlavaForConditionalGeneration)."""
-    whole = wrap_any_language_model(c, lambda v, d: block("projector", **llava_layers(c, v, d)))
+    whole = wrap_any_language_model(c, lambda v, d: block("projector", **llava_projector_layers(c, v, d)))
     parts = dict(whole.parts())
     return block(video_tower=with_stack_role(parts["vision_tower"], "video"), **parts)
 
@@ -65,20 +65,20 @@ def video_llava(c: Config) -> Component:
 @family("mistral3", ties="above")
 def mistral3(c: Config) -> Component:
     """Pixtral, neighbouring patches merged, two layers, Mistral (Mistral3ForConditionalGeneration)."""
-    return wrap_any_language_model(c, lambda v, d: merged_layers(c, v, d))
+    return wrap_any_language_model(c, lambda v, d: patch_merging_projector(c, v, d))
 
 
 @family("mistral_large4", ties="above")
 def mistral_large4(c: Config) -> Component:
     """Mistral 3's tower and projector, Mistral Large 4 (MistralLarge4ForConditionalGeneration)."""
-    return vision_language_model(c, lambda v, d: merged_layers(c, v, d), any_tower=True)
+    return vision_language_model(c, lambda v, d: patch_merging_projector(c, v, d), any_tower=True)
 
 
-def merged_layers(c: Config, v: Config, d: int) -> Block:
+def patch_merging_projector(c: Config, v: Config, d: int) -> Block:
     """Neighbouring patches merged, and two layers."""
     dv, side = v.hidden_size, c.spatial_merge_size
     merge = Linear(d_in=dv * side * side, d_out=dv)
-    return block("projector", norm=Norm(width=dv), merge=merge, **llava_layers(c, v, d))
+    return block("projector", norm=Norm(width=dv), merge=merge, **llava_projector_layers(c, v, d))
 
 
 @family("paligemma", ties="above")

@@ -40,7 +40,9 @@ def jamba(c: Config) -> Block:
     return decoder(c, {True: attn, False: ssm}, {True: sparse, False: dense}, attends, routes)
 
 
-def mamba2(c: Config, *, inner: int | None = None, out_bias: bool | None = None, gated_norm: bool = True) -> Mamba2:
+def mamba2_from_prefixed(
+    c: Config, *, inner: int | None = None, out_bias: bool | None = None, gated_norm: bool = True
+) -> Mamba2:
     """Mamba-2 from the mamba_ fields; its heads cut `inner`, by default mamba_expand times the width."""
     inner = c.mamba_expand * c.hidden_size if inner is None else inner
     heads, stated = c.mamba_n_heads, c.raw("mamba_d_head")
@@ -65,7 +67,10 @@ def mamba2(c: Config, *, inner: int | None = None, out_bias: bool | None = None,
 @family("bamba")
 def bamba(c: Config) -> Block:
     """Mamba-2 with attention in the layers that attn_layer_indices lists, each with an FFN (BambaForCausalLM)."""
-    chosen, mixer = set(c.layer_indices("attn_layer_indices")), {True: gqa(c, bias=c.attention_bias), False: mamba2(c)}
+    chosen, mixer = (
+        set(c.layer_indices("attn_layer_indices")),
+        {True: gqa(c, bias=c.attention_bias), False: mamba2_from_prefixed(c)},
+    )
     return decoder(c, mixer, glu(c, bias=c.mlp_bias), [i in chosen for i in range(c.num_hidden_layers)])
 
 
@@ -75,7 +80,7 @@ def falcon_h1(c: Config) -> Block:
     bias = c.attention_bias
     layer = block(
         input_norm=rms(c),
-        mixer=mamba2(c, inner=c.mamba_d_ssm, out_bias=c.projectors_bias, gated_norm=c.mamba_rms_norm),
+        mixer=mamba2_from_prefixed(c, inner=c.mamba_d_ssm, out_bias=c.projectors_bias, gated_norm=c.mamba_rms_norm),
         attn=gqa(c, bias=bias),
         post_norm=rms(c),
         ffn=glu(c, bias=c.mlp_bias),
@@ -88,7 +93,7 @@ def granitemoehybrid(c: Config) -> Block:
     """Granite with Mamba-2 in most layers, and routed experts beside a shared MLP (GraniteMoeHybridForCausalLM)."""
     shared, count = c.shared_intermediate_size, c.num_local_experts
     ffn = moe(c, c.intermediate_size, experts=count, shared=shared) if count else glu(c, shared)
-    mixer = {FULL: gqa(c, bias=c.attention_bias), LINEAR: mamba2(c)}
+    mixer = {FULL: gqa(c, bias=c.attention_bias), LINEAR: mamba2_from_prefixed(c)}
     return decoder(c, mixer, ffn, mixer_types(c, [LINEAR] * c.num_hidden_layers))
 
 
@@ -106,10 +111,10 @@ def nemotron_h(c: Config) -> Block:
         "moe": nemotron_experts(c),
     }
     unbuilt_mtp(c)
-    return causal_lm(c, [block(norm=rms(c), mixer=mixer[word]) for word in nemotron_words(c)], norm=rms(c))
+    return causal_lm(c, [block(norm=rms(c), mixer=mixer[word]) for word in nemotron_layer_types(c)], norm=rms(c))
 
 
-def nemotron_words(c: Config) -> list[str]:
+def nemotron_layer_types(c: Config) -> list[str]:
     """The word for each layer: from the list, else from the letters of older files; by default four layers."""
     letters = c.hybrid_override_pattern
     unknown = sorted(set(letters) - set(NEMOTRON_LETTERS))

@@ -134,7 +134,7 @@ def doge(c: Config) -> Block:
 # -- many small experts ------------------------------------------------------------------------------------------
 
 
-def windowed_attention(c: Config, **options: Any) -> dict[str, Component]:
+def qk_norm_windowed(c: Config, **options: Any) -> dict[str, Component]:
     """Full and sliding attention with norms on each query and key head, under the words of `layer_types`."""
     return sliding(qk_norm_per_head(c, bias=c.attention_bias, **options), c.sliding_window)
 
@@ -149,7 +149,7 @@ def flint(c: Config) -> Block:
     full = [i < 2 or i % 4 == 1 or i == depth - 1 for i in range(depth)]
     return decoder(
         c,
-        windowed_attention(c, sinks=True),
+        qk_norm_windowed(c, sinks=True),
         {DENSE: glu(c), SPARSE: sparse},
         attention_types(c, [FULL if here else SLIDING for here in full]),
         [SPARSE if here else DENSE for here in has_experts],
@@ -161,7 +161,7 @@ def kolibri1(c: Config) -> Block:
     """Norms around each part, full attention in every fifth layer, experts in all of them (Kolibri1ForCausalLM)."""
     shared = c.shared_expert_intermediate_size
     experts = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared, correction=True)
-    return decoder(c, windowed_attention(c), experts, full_every(c, 5), layer=norms_around)
+    return decoder(c, qk_norm_windowed(c), experts, full_every(c, 5), layer=norms_around)
 
 
 @family("mellum")
@@ -169,7 +169,7 @@ def mellum(c: Config) -> Block:
     """Qwen3-MoE with words for the attention and the FFN of each layer (MellumForCausalLM)."""
     unbuilt_mtp(c, "num_mtp_layers")
     ffn = {DENSE: glu(c), SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts)}
-    return decoder(c, windowed_attention(c), ffn, full_every(c, 1), mlp_types(c, first_dense(c, 0)))
+    return decoder(c, qk_norm_windowed(c), ffn, full_every(c, 1), mlp_types(c, first_dense(c, 0)))
 
 
 @family("beam")
@@ -179,7 +179,7 @@ def beam(c: Config) -> Block:
     gate = block(gate_proj=head_gate(c.hidden_size, h, head_dim(c)), gate_bias=Param(shape=(h,)))
     return decoder(
         c,
-        windowed_attention(c, gate=gate),
+        qk_norm_windowed(c, gate=gate),
         {DENSE: glu(c), SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts, correction=True)},
         attention_types(c, [*every(6, FULL, otherwise=SLIDING, layers=depth - 1), FULL]),
         mlp_types(c, first_dense(c, 3)),
@@ -192,6 +192,6 @@ def lara_mini(c: Config) -> Block:
     """Linear, sliding and full attention in a pattern of five, experts in every layer (LaraMiniForCausalLM)."""
     shared, pattern = c.shared_expert_intermediate_size, [LINEAR, SLIDING, LINEAR, FULL, SLIDING]
     default = [pattern[i % len(pattern)] for i in range(c.num_hidden_layers)]
-    attn = windowed_attention(c) | {LINEAR: delta_net(c)}
+    attn = qk_norm_windowed(c) | {LINEAR: delta_net(c)}
     experts = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared)
     return decoder(c, attn, experts, c.layer_words("layer_types", (FULL, SLIDING, LINEAR)) or default)

@@ -15,7 +15,7 @@ from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 
-def language_model(c: Config, section: str, model_type: str, **fixed: Any) -> Component:
+def section_language_model(c: Config, section: str, model_type: str, **fixed: Any) -> Component:
     """The language model of a nested config, by the recipe of its own family.
 
     `fixed` are fields that the whole file decides and the section cannot: who ties the head, most often.
@@ -35,7 +35,7 @@ def fuyu(c: Config) -> Component:
     if c.raw("text_config") is None:
         text = get_family("persimmon").recipe(c)
     else:
-        text, section = language_model(c, "text_config", "persimmon", tie_word_embeddings=tied), c.sections()[0]
+        text, section = section_language_model(c, "text_config", "persimmon", tie_word_embeddings=tied), c.sections()[0]
         kind, width = section.raw("model_type") or "persimmon", section.hidden_size
         c.require(kind == "persimmon", f"text_config is a {kind}", "only a persimmon can be counted")
     patches = Linear(d_in=patch * patch * c.num_channels, d_out=width, bias=True, category="vision")
@@ -46,7 +46,7 @@ def fuyu(c: Config) -> Component:
 def gemma4_assistant(c: Config) -> Component:
     """A small Gemma 4 that drafts for a large one, whose keys and values it borrows (Gemma4AssistantForCausalLM)."""
     kind = f"{c.family.removesuffix('assistant')}text"
-    text = language_model(c, "text_config", kind, tie_word_embeddings=c.tie_word_embeddings, borrows_all=True)
+    text = section_language_model(c, "text_config", kind, tie_word_embeddings=c.tie_word_embeddings, borrows_all=True)
     (view,), parts = c.sections(), dict(text.parts())
     plain = view.hidden_size_per_layer_input == 0 and not view.enable_moe_block
     c.require(plain, "an assistant has neither experts nor embeddings for each layer")

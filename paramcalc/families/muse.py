@@ -14,7 +14,7 @@ from paramcalc.families.builders.vision_language import (
     text_alone,
 )
 from paramcalc.families.registry import family
-from paramcalc.families.vision import plain, two_layers
+from paramcalc.families.vision import two_layers, vit_layer
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm
@@ -29,7 +29,7 @@ def muse_vision(v: Config) -> Block:
         patches=PatchEmbedding(width=d, channels=3, patch=(side, side), frames=v.patch_temporal, bias=False),
         positions=Embedding(rows=v.pos_emb_height * v.pos_emb_width, width=d),
         pre_norm=layer_norm(v),
-        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        layers=stack("vision", Run(v.num_hidden_layers, vit_layer(v))),
         norm=layer_norm(v),
     )
 
@@ -37,10 +37,10 @@ def muse_vision(v: Config) -> Block:
 @tower("muse_spark_audio")
 def muse_spark_audio(v: Config) -> Block:
     """Convolutions and FFNs over ever longer patches of sound (MuseSparkAudioModel)."""
-    sides, widths, depths = (sizes(v, name) for name in ("patch_sizes", "hidden_sizes", "depths"))
+    sides, widths, depths = (muse_audio_sizes(v, name) for name in ("patch_sizes", "hidden_sizes", "depths"))
     layers, seen = [], 1
     for side, d, depth in zip(sides, widths, depths, strict=True):
-        norm, hidden = heard_norm(d), symbolic("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
+        norm, hidden = muse_audio_norm(d), symbolic("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
         conv = Conv1d(channels=d, kernel=v.conv_kernel_size, per="tower")
         one = block(conv=conv, norm=norm, **two_layers(d, hidden, d))
         patches = Linear(d_in=seen * side, d_out=d, bias=True)
@@ -50,24 +50,24 @@ def muse_spark_audio(v: Config) -> Block:
     return block(
         "other",
         layers=stack("audio", layers),
-        norm=heard_norm(seen),
+        norm=muse_audio_norm(seen),
         proj=Linear(d_in=seen, d_out=out, bias=True),
-        out_norm=heard_norm(out),
+        out_norm=muse_audio_norm(out),
     )
 
 
-DEFAULTS = {"patch_sizes": [16, 6, 5, 4], "hidden_sizes": [256, 512, 1024, 2048], "depths": [2, 2, 2, 2]}
+MUSE_AUDIO_SIZES = {"patch_sizes": [16, 6, 5, 4], "hidden_sizes": [256, 512, 1024, 2048], "depths": [2, 2, 2, 2]}
 
 
-def sizes(v: Config, name: str) -> list[int]:
+def muse_audio_sizes(v: Config, name: str) -> list[int]:
     """One number for each layer of the encoder of sound."""
     stated = v.list_of(name)
-    found = DEFAULTS[name] if stated is None else [v.size(name, size) for size in stated]
+    found = MUSE_AUDIO_SIZES[name] if stated is None else [v.size(name, size) for size in stated]
     v.require(len(found) >= v.num_hidden_layers, f"{name} has {len(found)} entries for {v.num_hidden_layers} layers")
     return found[: v.num_hidden_layers]
 
 
-def heard_norm(width: int) -> Norm:
+def muse_audio_norm(width: int) -> Norm:
     """An RMS norm in a tower for sound, which is counted as a whole."""
     return Norm(width=width, category="other")
 

@@ -116,7 +116,7 @@ def nemotron_h_omni(c: Config) -> Component:
 # -- Nemotron 3.5 Transcribe -------------------------------------------------------------------------------------
 
 
-def heard(v: Config, role: str, *, normed: bool = True) -> dict[str, Component]:
+def transcribe_layers(v: Config, role: str, *, normed: bool = True) -> dict[str, Component]:
     """Layers over sound between two norms, as many values as queries; `normed`: with norms on query and key heads."""
     d, wide, norm = v.hidden_size, v.num_attention_heads * head_dim(v), tower_norm(v.hidden_size)
     part = tower_norm(head_dim(v)) if normed else None
@@ -132,21 +132,21 @@ def heard(v: Config, role: str, *, normed: bool = True) -> dict[str, Component]:
     return dict(input_norm=norm, layers=stack(role, Run(v.num_hidden_layers, layer)), norm=norm)
 
 
-def frames(v: Config) -> Linear:
+def stacked_frames(v: Config) -> Linear:
     """Several frames of a spectrogram, joined and projected."""
     return Linear(d_in=v.subsampling_factor * v.num_mel_bins, d_out=v.hidden_size)
 
 
 @tower("nemotron3_5_transcribe_asr_audio")
-def speech(v: Config) -> Block:
+def transcribe_speech(v: Config) -> Block:
     """The encoder of what is said (Nemotron3_5TranscribeAsrAudioModel)."""
-    return block("other", input=frames(v), **heard(v, "audio"))
+    return block("other", input=stacked_frames(v), **transcribe_layers(v, "audio"))
 
 
 @tower("nemotron3_diarization_audio")
-def voices(v: Config) -> Block:
+def diarization_encoder(v: Config) -> Block:
     """The encoder of who speaks (Nemotron3DiarizationAudioModel)."""
-    return block("other", input=frames(v), **heard(v, "speakers", normed=False))
+    return block("other", input=stacked_frames(v), **transcribe_layers(v, "speakers", normed=False))
 
 
 @tower("nemotron3_diarization")
@@ -180,7 +180,7 @@ def word_times(v: Config) -> Block:
     """When each word is said (Nemotron3_5TranscribeWordTimestampModel)."""
     d = v.hidden_size
     finer = Conv1d(channels=d, kernel=v.upsampling_factor, per_group=d, per="tower")
-    return block("other", upsample=finer, **heard(v, "word times"))
+    return block("other", upsample=finer, **transcribe_layers(v, "word times"))
 
 
 @family("nemo_speechlm")

@@ -17,7 +17,7 @@ UNCACHED = "OpenAIGPTLMHeadModel has no cache and computes all keys and values a
 # -- GPT's kin ---------------------------------------------------------------------------------------------------
 
 
-def post_norm(c: Config, hidden: int | None) -> Block:
+def post_norm_layer(c: Config, hidden: int | None) -> Block:
     """Attention, norm, plain FFN, norm, with biases."""
     return block(attn=mha(c), attn_norm=layer_norm(c), ffn=mlp(c, hidden), ffn_norm=layer_norm(c))
 
@@ -25,7 +25,7 @@ def post_norm(c: Config, hidden: int | None) -> Block:
 @family("openai-gpt")
 def openai_gpt(c: Config) -> Block:
     """The first GPT: post-norm, learned positions, no final norm (OpenAIGPTLMHeadModel)."""
-    items = post_norm(c, None).items
+    items = post_norm_layer(c, None).items
     layer = block(**{**items, "attn": with_options(items["attn"], cache_note=UNCACHED)})
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=None, before={"positions": learned_positions(c)})
 
@@ -91,7 +91,7 @@ def cpmant(c: Config) -> Block:
 # -- XLM and XLNet -----------------------------------------------------------------------------------------------
 
 
-def summary(c: Config) -> dict[str, Component]:
+def xl_summary(c: Config) -> dict[str, Component]:
     """A projection of one hidden state, to the labels or to the width."""
     if not c.summary_use_proj:
         return {}
@@ -110,9 +110,9 @@ def xl_head(c: Config, *, logits: bool) -> dict[str, Component]:
         case "lm":
             return {"lm_head": lm_head(c, d, owner="embed_tokens", bias=True)}
         case "sequence_classification":
-            return summary(c) | ({"logits": dense(d, num_labels(c))} if logits else {})
+            return xl_summary(c) | ({"logits": dense(d, num_labels(c))} if logits else {})
         case "multiple_choice":
-            return summary(c) | {"logits": dense(d if logits else num_labels(c), 1)}
+            return xl_summary(c) | {"logits": dense(d if logits else num_labels(c), 1)}
         case "token_classification" | "question_answering_simple":
             return {"classifier": dense(d, num_labels(c))}
         case "question_answering":
@@ -135,7 +135,7 @@ def xlm(c: Config) -> Block:
         positions=learned_positions(c),
         languages=Embedding(rows=languages, width=d) if languages > 1 and c.use_lang_emb else None,
         embed_norm=layer_norm(c),
-        layers=stack("encoder", Run(c.num_hidden_layers, post_norm(c, None))),
+        layers=stack("encoder", Run(c.num_hidden_layers, post_norm_layer(c, None))),
         **xl_head(c, logits=False),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paramcalc.config.view import Config
-from paramcalc.families.audio_encoders import chunk_encoder, spectrogram, tower_norm
+from paramcalc.families.audio_encoders import chunked_spectrogram_encoder, mel_convolutions, tower_norm
 from paramcalc.families.builders.attention import mha
 from paramcalc.families.builders.decoder import pre_norm
 from paramcalc.families.builders.ffn import mlp
@@ -24,7 +24,7 @@ def qwen2_5_omni_audio(v: Config) -> Block:
     layer = pre_norm(norm, mha(v, k_bias=False), mlp(v, v.intermediate_size))
     return block(
         "other",
-        **spectrogram(v),
+        **mel_convolutions(v),
         bounds=Embedding(rows=2, width=out),
         layers=stack("audio", Run(v.num_hidden_layers, layer)),
         norm=norm,
@@ -37,10 +37,10 @@ def qwen3_omni_moe_audio(v: Config) -> Block:
     """Qwen3-ASR's encoder and its two layers behind (Qwen3OmniMoeAudioEncoder)."""
     d = v.hidden_size
     first, second = Linear(d_in=d, d_out=d, bias=True), Linear(d_in=d, d_out=v.output_dim, bias=True)
-    return block("other", **chunk_encoder(v), proj_1=first, proj_2=second)
+    return block("other", **chunked_spectrogram_encoder(v), proj_1=first, proj_2=second)
 
 
-def thinker(c: Config, kin: str) -> Component:
+def thinker_model(c: Config, kin: str) -> Component:
     """Towers for sound, images and video, and the language model."""
     if text_alone(c):
         return section_alone(c, "audio_config", "vision_config")
@@ -59,14 +59,14 @@ def thinker(c: Config, kin: str) -> Component:
 @family("qwen3_omni_moe_thinker", kin="qwen3_omni_moe")
 def omni_thinker(c: Config) -> Component:
     """Encoders of sound, images and video, mergers, Qwen (Qwen2.5-Omni, 2503.20215; Qwen2_5OmniThinker...)."""
-    return thinker(c, c.kin)
+    return thinker_model(c, c.kin)
 
 
 @family("qwen2_5_omni", kin="qwen2_5_omni", vocoder="token2wav")
 @family("qwen3_omni_moe", kin="qwen3_omni_moe", vocoder="code2wav")
 def omni(c: Config) -> Component:
     """The thinker, and where sound is made a talker and a vocoder (Qwen2_5OmniForConditionalGeneration)."""
-    whole = thinker(c.section("thinker_config"), c.kin)
+    whole = thinker_model(c.section("thinker_config"), c.kin)
     if not c.enable_audio_output:
         c.raw("talker_config"), c.raw(f"{c.vocoder}_config")
         return whole

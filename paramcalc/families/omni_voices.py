@@ -9,7 +9,7 @@ from paramcalc.families.builders.attention import gqa, head_dim, sized_attention
 from paramcalc.families.builders.decoder import layer_scaled, pre_norm
 from paramcalc.families.builders.ffn import glu, mlp, moe
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.sound_codecs import hifi_gan, snake, wave
+from paramcalc.families.sound_codecs import conv_over_time, hifi_gan, snake
 from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
@@ -42,7 +42,7 @@ def token2wav(t: Config) -> Block:
 
 
 @tower("qwen2_5_omni_dit")
-def dit(v: Config) -> Block:
+def speech_dit(v: Config) -> Block:
     """Layers steered by the time, over a spectrogram, codes and a speaker (DiT, 2212.09748)."""
     d, mel, spoken = v.hidden_size, v.mel_dim, v.emb_dim
     attn = sized_attention(d, v.num_attention_heads, v.head_dim, bias=True)
@@ -51,7 +51,7 @@ def dit(v: Config) -> Block:
         "other",
         time=block(**two_layers(256, d, d)),
         codes=Embedding(rows=v.num_embeds + 1, width=spoken),
-        speaker=speaker(v),
+        speaker=speaker_encoder(v),
         input=Linear(d_in=mel + v.enc_dim + v.enc_emb_dim + spoken, d_out=d, bias=True),
         layers=stack("diffusion", Run(v.num_hidden_layers, layer)),
         steer=Linear(d_in=d, d_out=2 * d, bias=True),
@@ -59,29 +59,29 @@ def dit(v: Config) -> Block:
     )
 
 
-def speaker(v: Config) -> Block:
+def speaker_encoder(v: Config) -> Block:
     """Convolutions that see what sets a voice apart (ECAPA-TDNN, 2005.07143)."""
     widths, kernels, dilations = (v.size_list(f"enc_{name}") for name in ("channels", "kernel_sizes", "dilations"))
     equal = 0 < len(widths) == len(kernels) == len(dilations)
     v.require(equal, "enc_channels, enc_kernel_sizes and enc_dilations are not equally long")
     scale, last, narrow = v.enc_res2net_scale, widths[-1], v.enc_attention_channels
-    blocks: dict[str, Component] = {"block_0": wave(v.mel_dim, widths[0], kernels[0])}
+    blocks: dict[str, Component] = {"block_0": conv_over_time(v.mel_dim, widths[0], kernels[0])}
     for i in range(1, len(widths) - 1):
         before, width = widths[i - 1], widths[i]
         part = symbolic("width", width // scale, origin="enc_channels / enc_res2net_scale")
         blocks[f"block_{i}"] = block(
-            conv_in=wave(before, width, 1),
-            **{f"scale_{j}": wave(part, part, kernels[i]) for j in range(1, scale)},
-            conv_out=wave(width, width, 1),
-            squeeze=wave(width, v.enc_se_channels, 1),
-            excite=wave(v.enc_se_channels, width, 1),
+            conv_in=conv_over_time(before, width, 1),
+            **{f"scale_{j}": conv_over_time(part, part, kernels[i]) for j in range(1, scale)},
+            conv_out=conv_over_time(width, width, 1),
+            squeeze=conv_over_time(width, v.enc_se_channels, 1),
+            excite=conv_over_time(v.enc_se_channels, width, 1),
         )
     return block(
         **blocks,
-        joined=wave(last, last, kernels[-1]),
-        attend=wave(3 * last, narrow, 1),
-        pool=wave(narrow, last, 1),
-        out=wave(2 * last, v.enc_dim, 1),
+        joined=conv_over_time(last, last, kernels[-1]),
+        attend=conv_over_time(3 * last, narrow, 1),
+        pool=conv_over_time(narrow, last, 1),
+        out=conv_over_time(2 * last, v.enc_dim, 1),
     )
 
 
@@ -110,7 +110,7 @@ def qwen3_talker(t: Config) -> Block:
     return block("other", text_proj=into, hidden_proj=into, **parts, code_predictor=further)
 
 
-def normed_attention(q: Config) -> Component:
+def tower_qk_norm_attention(q: Config) -> Component:
     """Attention with a norm on each query and key head that counts as the tower it is in."""
     return gqa(q, bias=q.attention_bias, qk_norm=tower_norm(head_dim(q), bias=False))
 
@@ -127,7 +127,7 @@ def qwen3_talker_text(q: Config) -> Block:
     return block(
         "other",
         embed_codes=Embedding(rows=q.vocab_size, width=d),
-        layers=stack("talker", Run(q.num_hidden_layers, pre_norm(norm, normed_attention(q), ffn))),
+        layers=stack("talker", Run(q.num_hidden_layers, pre_norm(norm, tower_qk_norm_attention(q), ffn))),
         norm=norm,
         head=Linear(d_in=d, d_out=q.vocab_size),
     )
@@ -137,7 +137,7 @@ def qwen3_talker_text(q: Config) -> Block:
 def code_predictor(q: Config) -> Block:
     """The decoder of further codes: a table and a head for each of them."""
     d, norm, more = q.hidden_size, tower_norm(q.hidden_size, bias=False), q.num_code_groups - 1
-    layer = pre_norm(norm, normed_attention(q), glu(q))
+    layer = pre_norm(norm, tower_qk_norm_attention(q), glu(q))
     return block(
         "other",
         embed_codes=Embedding(rows=more * q.vocab_size, width=d),
@@ -155,14 +155,16 @@ def code2wav(v: Config) -> Block:
     next_layer = block(conv=Conv1d(channels=d, kernel=7), norm=tower_norm(d), ffn=mlp(v, 4 * d), scale=scale)
     parts: dict[str, Component] = {}
     for i, factor in enumerate(v.size_list("upsampling_ratios")):
-        parts[f"resize_{i}"] = block(conv=wave(d, d, factor), convnext=next_layer)
+        parts[f"resize_{i}"] = block(conv=conv_over_time(d, d, factor), convnext=next_layer)
     before = v.decoder_dim
-    parts["conv_in"] = wave(d, before, 7)
+    parts["conv_in"] = conv_over_time(d, before, 7)
     for i, rate in enumerate(v.size_list("upsample_rates")):
         width = symbolic(f"c_{i + 1}", v.decoder_dim // 2 ** (i + 1), origin=f"decoder_dim / 2^{i + 1}")
         bends = snake(width)
-        one = block(snake_1=bends, conv_1=wave(width, width, 7), snake_2=bends, conv_2=wave(width, width, 1))
-        parts[f"up_{i}"] = block(snake=snake(before), conv=wave(before, width, 2 * rate))
+        one = block(
+            snake_1=bends, conv_1=conv_over_time(width, width, 7), snake_2=bends, conv_2=conv_over_time(width, width, 1)
+        )
+        parts[f"up_{i}"] = block(snake=snake(before), conv=conv_over_time(before, width, 2 * rate))
         parts |= {f"residual_{i}_{j}": one for j in range(3)}
         before = width
     return block(
@@ -172,5 +174,5 @@ def code2wav(v: Config) -> Block:
         norm=norm,
         **parts,
         snake=snake(before),
-        conv_out=wave(before, 1, 7),
+        conv_out=conv_over_time(before, 1, 7),
     )

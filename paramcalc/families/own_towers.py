@@ -12,7 +12,14 @@ from paramcalc.families.builders.vision_language import (
     wrap_any_language_model,
 )
 from paramcalc.families.registry import family
-from paramcalc.families.vision import averaged, glm4v_merger, qwen2_5_merger, qwen2_merger, qwen3_merger, vision
+from paramcalc.families.vision import (
+    gemma3_projector,
+    glm4v_merger,
+    qwen2_5_merger,
+    qwen2_merger,
+    qwen3_merger,
+    vision_tower,
+)
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Linear, Norm, Param
@@ -22,7 +29,7 @@ from paramcalc.tree.leaves import Linear, Norm, Param
 @family("shieldgemma2", ties="either")
 def gemma3(c: Config) -> Component:
     """SigLIP, its patches averaged and projected, Gemma 3 (Gemma3ForConditionalGeneration)."""
-    return vision_language_model(c, averaged, any_tower=True)
+    return vision_language_model(c, gemma3_projector, any_tower=True)
 
 
 @family("llama4", ties="section")
@@ -96,7 +103,7 @@ def modernvbert(c: Config) -> Component:
 @family("git")
 def git(c: Config) -> Component:
     """CLIP, one layer, and BERT's layers that read a caption behind its image (GIT, 2205.14100; GitForCausalLM)."""
-    seen, v = vision(c)
+    seen, v = vision_tower(c)
     frames = c.num_image_with_embedding
     projector = block(
         "projector",

@@ -11,7 +11,7 @@ from paramcalc.families.builders.towers import tower, tower_in
 from paramcalc.families.builders.vision_language import vision_language_model, wrap_any_language_model
 from paramcalc.families.page_towers import segment_anything
 from paramcalc.families.registry import family
-from paramcalc.families.vision import pair, patch_count, plain, siglip, two_layers
+from paramcalc.families.vision import height_and_width, patch_count, siglip, two_layers, vit_layer
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
@@ -20,9 +20,9 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 
 @tower("deepseek_ocr2_sam_vision_model", "unlimited_ocr_sam_vision_model")
-def shrinking(v: Config) -> Block:
+def sam_with_convolutions(v: Config) -> Block:
     """Segment Anything's tower, and two convolutions that shrink what it puts out (DeepseekOcr2SamVisionEncoder)."""
-    first, second = shrunk(v)
+    first, second = downsample_channels(v)
     return block(
         "vision",
         **segment_anything(v).items,
@@ -31,7 +31,7 @@ def shrinking(v: Config) -> Block:
     )
 
 
-def shrunk(v: Config) -> tuple[int, int]:
+def downsample_channels(v: Config) -> tuple[int, int]:
     """Channels behind each of the two convolutions."""
     stated = v.list_of("downsample_channels")
     if stated is None:
@@ -56,12 +56,12 @@ def unlimited_ocr_encoder(v: Config) -> Block:
         class_token=Param(shape=(v.hidden_size,)),
         positions=Embedding(rows=patch_count(v) + 1, width=v.hidden_size),
         pre_norm=layer_norm(v),
-        layers=stack("page", Run(v.num_hidden_layers, plain(v))),
+        layers=stack("page", Run(v.num_hidden_layers, vit_layer(v))),
     )
 
 
 @tower("deepseek_ocr2_vision", "unlimited_ocr_vision")
-def two_towers(v: Config) -> Block:
+def sam_and_encoder(v: Config) -> Block:
     """Segment Anything's tower, and an encoder of what it puts out (DeepseekOcr2VisionModel)."""
     (fine, _), (page, _) = tower_in(v, "sam_config"), tower_in(v, "encoder_config")
     return block("vision", fine=fine, page=page)
@@ -74,7 +74,7 @@ def deepseek_ocr2(c: Config) -> Component:
 
     def projector(v: Config, d: int) -> Block:
         fine, page = v.sections()
-        d_in = shrunk(fine)[1] + page.hidden_size if c.both else page.hidden_size
+        d_in = downsample_channels(fine)[1] + page.hidden_size if c.both else page.hidden_size
         mark = Param(shape=(d,))
         return block(
             "projector",
@@ -92,7 +92,7 @@ def deepseek_ocr2(c: Config) -> Component:
 @tower("minicpmv4_6_vision", "minicpmv4_7_vision", "minicpm_ocr_vision")
 def minicpmv_vision(v: Config) -> Block:
     """SigLIP with a merger of windows between two of its layers (MiniCPMV4_6VisionModel)."""
-    height, width = pair(v, "window_kernel_size")
+    height, width = height_and_width(v, "window_kernel_size")
     joined = height * width
     merger = block(
         attn_norm=layer_norm(v),

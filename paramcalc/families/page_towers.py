@@ -11,7 +11,7 @@ from paramcalc.families.builders.decoder import layer_norm, layer_scaled, pre_no
 from paramcalc.families.builders.encoder import embeddings
 from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.towers import tower
-from paramcalc.families.vision import pair, patch_count, patches
+from paramcalc.families.vision import height_and_width, patch_count, patches
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
@@ -36,11 +36,11 @@ def segment_anything(v: Config) -> Block:
         patches=patches(v),
         positions=Param(shape=(side, side, v.hidden_size)) if v.use_abs_pos else None,
         layers=stack("vision", [whole if i in everywhere else windowed for i in range(v.num_hidden_layers)]),
-        neck=neck(v),
+        neck=sam_neck(v),
     )
 
 
-def neck(v: Config) -> Block:
+def sam_neck(v: Config) -> Block:
     """Two convolutions with norms, from the tower's width to a narrower one."""
     d, out = v.hidden_size, v.output_channels
     norm = Norm(width=out, bias=True)
@@ -122,7 +122,7 @@ def vit(v: Config) -> Block:
 @tower("beit")
 def beit(v: Config) -> Block:
     """A ViT whose positions may be distances, in each layer or shared, scaled by channel (2106.08254; BeitModel)."""
-    d, heads, norm, places = v.hidden_size, v.num_attention_heads, layer_norm(v), grid(v)
+    d, heads, norm, places = v.hidden_size, v.num_attention_heads, layer_norm(v), patch_grid(v)
     distances = Param(shape=((2 * places[0] - 1) * (2 * places[1] - 1) + 3, heads))
     started = v.raw("layer_scale_init_value")
     v.require(started is None or isinstance(started, int | float), "layer_scale_init_value must be a number")
@@ -142,9 +142,9 @@ def beit(v: Config) -> Block:
     )
 
 
-def grid(v: Config) -> tuple[int, int]:
+def patch_grid(v: Config) -> tuple[int, int]:
     """Patches of an image from top to bottom and from left to right."""
-    (height, width), (tall, wide) = pair(v, "image_size"), pair(v, "patch_size")
+    (height, width), (tall, wide) = height_and_width(v, "image_size"), height_and_width(v, "patch_size")
     return height // tall, width // wide
 
 
@@ -156,7 +156,7 @@ def swin(v: Config) -> Block:
     """Attention within windows, four vectors joined between stages (Swin Transformer, 2103.14030; SwinModel)."""
     depths, heads = v.size_list("depths"), v.size_list("num_heads")
     v.require(0 < len(depths) <= len(heads), f"num_heads has {len(heads)} entries, depths {len(depths)}")
-    d, donut, places = v.embed_dim, v.family == "donut-swin", grid(v)
+    d, donut, places = v.embed_dim, v.family == "donut-swin", patch_grid(v)
     rows = places[0] * places[1] + (1 if donut else 0)
     stages = []
     for i, depth in enumerate(depths):
@@ -170,7 +170,7 @@ def swin(v: Config) -> Block:
         )
     return block(
         "vision",
-        patches=PatchEmbedding(width=d, channels=v.num_channels, patch=pair(v, "patch_size")),
+        patches=PatchEmbedding(width=d, channels=v.num_channels, patch=height_and_width(v, "patch_size")),
         positions=Param(shape=(1, rows, d)) if v.use_absolute_embeddings else None,
         patch_norm=Norm(width=d, bias=True),
         stages=stack("vision", stages),

@@ -19,24 +19,24 @@ def phi4_multimodal(c: Config) -> Component:
     """Phi-3 with images and speech embedded beside the tokens (Phi4MultimodalForCausalLM)."""
     vision, audio = c.section("vision_config"), c.section("audio_config")
     text = decoder(c, gqa(c, window=c.sliding_window), glu(c))
-    return assemble_multimodal(text, image=images(c, vision), speech=speech(c, audio))
+    return assemble_multimodal(text, image=phi4_images(c, vision), speech=phi4_speech(c, audio))
 
 
-def projections(c: Config, d_in: int) -> dict[str, Linear]:
+def phi4_projection_layers(c: Config, d_in: int) -> dict[str, Linear]:
     """Two layers from a tower's width to the decoder's."""
     d = c.hidden_size
     return {"up": Linear(d_in=d_in, d_out=d, bias=True), "down": Linear(d_in=d, d_out=d, bias=True)}
 
 
-def images(c: Config, v: Config) -> Block:
+def phi4_images(c: Config, v: Config) -> Block:
     """A SigLIP tower with its attention pooling head, two learned separators, and the projection."""
     d = v.hidden_size
     separator = Param(shape=(1, 1, d))
-    projector = block("projector", image_end=separator, row_end=separator, **projections(c, d))
+    projector = block("projector", image_end=separator, row_end=separator, **phi4_projection_layers(c, d))
     return block(tower=siglip(v), projector=projector)
 
 
-def speech(c: Config, a: Config) -> Block:
+def phi4_speech(c: Config, a: Config) -> Block:
     """A conformer behind strided convolutions, and a projection each for speech alone and speech beside images."""
     d, channels, halvings = a.hidden_size, a.nemo_conv_channels, a.time_reduction.bit_length() - 1
     bins = a.input_size
@@ -55,20 +55,22 @@ def speech(c: Config, a: Config) -> Block:
         **spatial,
         out=Linear(d_in=channels * bins, d_out=d, bias=True),
         position_bias=Embedding(rows=distances, width=a.num_attention_heads),
-        layers=stack("audio", Run(a.num_blocks, conformer(a))),
+        layers=stack("audio", Run(a.num_blocks, phi4_conformer_layer(a))),
     )
     width = d * a.downsample_rate
-    projector = block("projector", alone=block(**projections(c, width)), beside=block(**projections(c, width)))
+    projector = block(
+        "projector", alone=block(**phi4_projection_layers(c, width)), beside=block(**phi4_projection_layers(c, width))
+    )
     return block(tower=tower, projector=projector)
 
 
-def conformer(a: Config) -> Block:
+def phi4_conformer_layer(a: Config) -> Block:
     """Half an FFN, attention, a gated convolution, half an FFN (Gulati et al. 2020, 2005.08100)."""
     d, ext = a.hidden_size, a.ext_pw_out_channel
     deep, out = d * a.depthwise_multiplier, a.depthwise_separable_out_channel
     gate_bias = Param(shape=(1, ext, 1))
     convolution = block(
-        norm=tower_norm(a),
+        norm=phi4_tower_norm(a),
         gate=Linear(d_in=d, d_out=2 * ext, bias=True),
         gate_bias_1=gate_bias,
         gate_bias_2=gate_bias,
@@ -76,11 +78,13 @@ def conformer(a: Config) -> Block:
         point=Linear(d_in=deep, d_out=out, bias=True),
         out=Linear(d_in=d, d_out=ext, bias=True),
     )
-    half = block(norm=tower_norm(a), ffn=glu(a, bias=True))
+    half = block(norm=phi4_tower_norm(a), ffn=glu(a, bias=True))
     attn = gqa(a, qkv_bias=True, out_bias=True)
-    return block(ffn_in=half, attn_norm=tower_norm(a), attn=attn, conv=convolution, ffn_out=half, norm=tower_norm(a))
+    return block(
+        ffn_in=half, attn_norm=phi4_tower_norm(a), attn=attn, conv=convolution, ffn_out=half, norm=phi4_tower_norm(a)
+    )
 
 
-def tower_norm(a: Config) -> Norm:
+def phi4_tower_norm(a: Config) -> Norm:
     """A LayerNorm of the speech tower, which is counted as a whole."""
     return Norm(width=a.hidden_size, bias=True, category=None)

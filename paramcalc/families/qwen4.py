@@ -36,7 +36,7 @@ def qwen4_exp_text(c: Config) -> Block:
     mix = GatedResidual(width=c.hidden_size, streams=c.hc_count, rank=c.hc_lowrank)
     layers = {word: block(attn_streams=mix, attn=mixers[word], ffn_streams=mix, ffn=sparse) for word in mixers}
     stack: list[Component] = [layers[word] for word in words]
-    for i, parts in zip(ids, ngrams(c, len(ids)), strict=True):
+    for i, parts in zip(ids, ngram_tables(c, len(ids)), strict=True):
         stack[i - 1] = block(ngrams=parts, **layers[LINEAR].items)
     return causal_lm(c, stack, norm=mix.replace(injects=False))
 
@@ -51,7 +51,7 @@ def qwen4_attention(c: Config) -> Component:
     return qk_norm_per_head(c, bias=bias, gate=gate, indexer=indexer)
 
 
-def ngrams(c: Config, count: int) -> list[Block]:
+def ngram_tables(c: Config, count: int) -> list[Block]:
     """Hashed n-grams of the last tokens for `count` layers: each head has a table, of the next prime number of rows."""
     heads, width = (c.ngram_size - 1) * c.heads_per_ngram, c.ple_embed_dim or c.hidden_size
     if not count:

@@ -18,7 +18,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 def reformer(c: Config) -> Block:
     """Reversible layers of local and hashed attention, axial positions (ReformerModelWithLMHead)."""
     c.require(c.is_decoder or c.head != "lm", "is_decoder must be true", "a causal head needs a causal model")
-    d, words = c.hidden_size, reformer_words(c)
+    d, words = c.hidden_size, reformer_layer_types(c)
     h, d_h = c.num_attention_heads, c.attention_head_size
     hashed = HashedAttention(width=d, heads=h, head_dim=d_h, hashes=c.num_hashes)
     kinds: dict[str, Component] = {"local": sized_attention(d, h, d_h, keeps_inputs=True), "lsh": hashed}
@@ -32,7 +32,7 @@ def reformer(c: Config) -> Block:
     )
 
 
-def reformer_words(c: Config) -> list[str]:
+def reformer_layer_types(c: Config) -> list[str]:
     """The word for each layer. A list of one word stands for any depth; of two, it may be longer than the model."""
     words = c.list_of("attn_layers") or []
     c.require(set(words) <= {"local", "lsh"}, f"attn_layers {words} has unknown words", "known: local, lsh")

@@ -15,19 +15,19 @@ from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Linear, Param
 
 
-def streams(c: Config, mixtures: int, scales: int) -> HyperConnection:
+def hyper_connection(c: Config, mixtures: int, scales: int) -> HyperConnection:
     """hc_mult residual streams mixed by `mixtures` weights per token."""
     return HyperConnection(width=c.hidden_size, streams=c.hc_mult, mixtures=mixtures, scales=scales)
 
 
-def streamed(c: Config, attn: Component, ffn: Component, mix: HyperConnection) -> Block:
+def hyper_connected_layer(c: Config, attn: Component, ffn: Component, mix: HyperConnection) -> Block:
     """A pre-norm layer between residual streams."""
     return block(attn_streams=mix, input_norm=rms(c), attn=attn, ffn_streams=mix, post_norm=rms(c), ffn=ffn)
 
 
-def merged(c: Config) -> Block:
+def merged_streams(c: Config) -> Block:
     """What makes one stream of many after the last layer, and the final norm."""
-    return block(streams=streams(c, c.hc_mult, 1), norm=rms(c))
+    return block(streams=hyper_connection(c, c.hc_mult, 1), norm=rms(c))
 
 
 @family("hy_v4", "hy_v4_vl_text")
@@ -37,41 +37,47 @@ def hy_v4(c: Config) -> Block:
     attn = latent_attention(c, sinks=True, gate=gate)
     index = {"full": lightning_indexer(c, c.q_lora_rank), "shared": None}
     default = ["shared" if i and (i - 1) % 4 else "full" for i in range(c.num_hidden_layers)]
-    ffn, mix = {DENSE: glu(c), SPARSE: mla_moe(c)}, streams(c, 2 * c.hc_mult, 2)
+    ffn, mix = {DENSE: glu(c), SPARSE: mla_moe(c)}, hyper_connection(c, 2 * c.hc_mult, 2)
     layers = {
-        (word, kind): streamed(c, with_options(attn, indexer=index[word], picks=c.index_topk), ffn[kind], mix)
+        (word, kind): hyper_connected_layer(
+            c, with_options(attn, indexer=index[word], picks=c.index_topk), ffn[kind], mix
+        )
         for word in index
         for kind in ffn
     }
     words = zip(c.layer_words("indexer_types", index) or default, mlp_types(c, first_dense(c, 1)), strict=True)
-    return causal_lm(c, [layers[pair] for pair in words], norm=merged(c))
+    return causal_lm(c, [layers[pair] for pair in words], norm=merged_streams(c))
 
 
-RATIO_WORDS = {0: SLIDING, 4: CSA, 128: HCA}
+RATIO_LAYER_TYPES = {0: SLIDING, 4: CSA, 128: HCA}
 
 
 @family("deepseek_v4")
 def deepseek_v4(c: Config) -> Block:
     """Attention over compressed keys, experts some of which are hashed to, residual streams (DeepseekV4ForCausalLM)."""
-    mix, attn, ffn = streams(c, (c.hc_mult + 2) * c.hc_mult, 3), v4_attention(c), v4_experts(c)
-    layers = {(a, f): streamed(c, attn[a], ffn[f], mix) for a in attn for f in ffn}
+    mix, attn, ffn = (
+        hyper_connection(c, (c.hc_mult + 2) * c.hc_mult, 3),
+        deepseek_v4_attention(c),
+        deepseek_v4_experts(c),
+    )
+    layers = {(a, f): hyper_connected_layer(c, attn[a], ffn[f], mix) for a in attn for f in ffn}
     hashes = ["hash_moe" if i < c.num_hash_layers else "moe" for i in range(c.num_hidden_layers)]
-    words = zip(v4_words(c), c.layer_words("mlp_layer_types", ffn) or hashes, strict=True)
-    return causal_lm(c, [layers[pair] for pair in words], norm=merged(c))
+    words = zip(deepseek_v4_layer_types(c), c.layer_words("mlp_layer_types", ffn) or hashes, strict=True)
+    return causal_lm(c, [layers[pair] for pair in words], norm=merged_streams(c))
 
 
-def v4_words(c: Config) -> list[str]:
+def deepseek_v4_layer_types(c: Config) -> list[str]:
     """Each layer's attention: `layer_types`, or the original file's ratios, or the two compressed kinds in turn."""
     ratios, depth = c.layer_indices("compress_ratios"), c.num_hidden_layers
     words = c.layer_words("layer_types", (SLIDING, CSA, HCA))
     if words is None and ratios:
-        c.require(set(ratios) <= set(RATIO_WORDS), f"compress_ratios is {ratios!r}", "known: 0, 4, 128")
+        c.require(set(ratios) <= set(RATIO_LAYER_TYPES), f"compress_ratios is {ratios!r}", "known: 0, 4, 128")
         c.require(len(ratios) >= depth, f"compress_ratios has {len(ratios)} entries for {depth} layers")
-        return [RATIO_WORDS[ratio] for ratio in ratios[:depth]]  # those beyond are of the MTP modules
+        return [RATIO_LAYER_TYPES[ratio] for ratio in ratios[:depth]]  # those beyond are of the MTP modules
     return words or [HCA if i < 2 or i % 2 == 0 else CSA for i in range(depth)]
 
 
-def v4_attention(c: Config) -> dict[str, Component]:
+def deepseek_v4_attention(c: Config) -> dict[str, Component]:
     """The three kinds: a window alone, or with all keys heavily compressed, or with the best of lightly compressed."""
     rates, d_h = c.section("compress_rates"), c.head_dim
     csa, hca = c.compress_rate_csa or getattr(rates, CSA), c.compress_rate_hca or getattr(rates, HCA)
@@ -96,7 +102,7 @@ def v4_attention(c: Config) -> dict[str, Component]:
     }
 
 
-def v4_experts(c: Config) -> dict[str, Component]:
+def deepseek_v4_experts(c: Config) -> dict[str, Component]:
     """Experts chosen by scores, or by a table from the token's number; one shared expert of the same width."""
     e, count, k = c.intermediate_size, c.num_local_experts, c.num_experts_per_tok
     table = Param(shape=(c.vocab_size, k), buffer=True)

@@ -11,13 +11,13 @@ from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.towers import tower
 from paramcalc.families.builders.vision_language import vision_language_model
 from paramcalc.families.registry import family
-from paramcalc.families.vision import patch_count, patches, square, two_layers
+from paramcalc.families.vision import patch_count, patches, patches_per_merge, two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, Stack, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Param
 
 
-def scaled_layers(v: Config, hidden: int | None = None) -> Stack:
+def layer_scaled_vit(v: Config, hidden: int | None = None) -> Stack:
     """ViT's layers with a scale behind attention and behind the FFN, which is mlp_ratio times as wide unless stated."""
     hidden = hidden or symbolic("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
     return stack("vision", Run(v.num_hidden_layers, layer_scaled(layer_norm(v), mha(v), mlp(v, hidden))))
@@ -32,7 +32,7 @@ def step3p5_vision(v: Config) -> Block:
         patches=patches(v, bias=False),
         positions=Embedding(rows=patch_count(v), width=d),
         pre_norm=layer_norm(v),
-        layers=scaled_layers(v),
+        layers=layer_scaled_vit(v),
         conv_1=Conv2d(channels=2 * d, kernel=3, per_group=d),
         conv_2=Conv2d(channels=4 * d, kernel=3, per_group=2 * d),
     )
@@ -59,7 +59,7 @@ def inkling2_vision(v: Config) -> Block:
         patches=patches(v, bias=False),
         positions=Embedding(rows=v.posemb_grid_size * v.posemb_grid_size, width=v.hidden_size),
         pre_norm=layer_norm(v),
-        layers=scaled_layers(v, v.intermediate_size),
+        layers=layer_scaled_vit(v, v.intermediate_size),
     )
 
 
@@ -68,7 +68,7 @@ def inkling2(c: Config) -> Component:
     """A ViT, two layers over neighbouring patches, Inkling 2 (Inkling2ForConditionalGeneration)."""
 
     def projector(v: Config, _: int) -> Block:
-        d_in, hidden = v.hidden_size * square(v), v.projection_hidden_dim
+        d_in, hidden = v.hidden_size * patches_per_merge(v), v.projection_hidden_dim
         return block("projector", **two_layers(d_in, hidden, v.text_hidden_size, bias=v.projector_bias))
 
     return vision_language_model(c, projector)

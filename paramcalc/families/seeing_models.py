@@ -21,7 +21,7 @@ from paramcalc.families.builders.vision_language import (
     wrap_any_language_model,
 )
 from paramcalc.families.registry import family
-from paramcalc.families.vision import cubes, pair, patches, plain, square, two_layers
+from paramcalc.families.vision import height_and_width, patches, patches_per_merge, two_layers, video_patches, vit_layer
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
@@ -32,7 +32,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 @tower("molmo2_vision")
 def molmo2_vision(v: Config) -> Block:
     """A ViT with heads of any width and no norm at its end (Molmo2VisionModel)."""
-    height, width = pair(v, "image_size") if v.raw("image_size") is not None else (378, 378)
+    height, width = height_and_width(v, "image_size") if v.raw("image_size") is not None else (378, 378)
     made = (height // v.patch_size) * (width // v.patch_size)
     rows = v.num_position_embeddings or symbolic("patches", made, origin="image_size / patch_size")
     layer = pre_norm(layer_norm(v), gqa(v, bias=v.attention_bias), mlp(v, v.intermediate_size))
@@ -83,7 +83,7 @@ def hunyuan_vision(v: Config) -> Block:
         "vision",
         patches=patches(v),
         positions=Embedding(rows=side * side + 1, width=v.hidden_size),
-        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        layers=stack("vision", Run(v.num_hidden_layers, vit_layer(v))),
     )
 
 
@@ -116,7 +116,7 @@ def hy_v4_vl(c: Config) -> Component:
     """Hunyuan's ViT, two convolutions, HY 4 (HYV4VLForConditionalGeneration)."""
 
     def projector(v: Config, _: int) -> Block:
-        wide, out = v.hidden_size * square(v), v.out_hidden_size
+        wide, out = v.hidden_size * patches_per_merge(v), v.out_hidden_size
         return block(
             "projector",
             norm=rms(v),
@@ -135,7 +135,7 @@ def hy_v4_vl(c: Config) -> Component:
 def ernie4_5_vl_vision(v: Config) -> Block:
     """A ViT with rotary positions (Ernie4_5_VLMoeVisionTransformerPretrainedModel)."""
     patch = PatchEmbedding(width=v.hidden_size, channels=v.in_channels, patch=(v.patch_size, v.patch_size), bias=False)
-    layers = stack("vision", Run(v.num_hidden_layers, plain(v)))
+    layers = stack("vision", Run(v.num_hidden_layers, vit_layer(v)))
     return block("vision", patches=patch, layers=layers, norm=layer_norm(v))
 
 
@@ -144,7 +144,7 @@ def ernie4_5_vl_moe(c: Config) -> Component:
     """A ViT, mergers of neighbouring patches and frames, ERNIE (ERNIE 4.5; Ernie4_5_VLMoe...Generation)."""
 
     def projector(v: Config, d: int) -> Block:
-        wide = v.hidden_size * square(v)
+        wide = v.hidden_size * patches_per_merge(v)
         norm = Norm(width=wide, bias=True)
         return block(
             "projector",
@@ -175,7 +175,7 @@ def lfm3_vl_vision(v: Config) -> Block:
     words = mixer_types(v, default, tuple(layers))
     return block(
         "vision",
-        patches=cubes(v, bias=False),
+        patches=video_patches(v, bias=False),
         norm=rms(v),
         layers=stack("vision", [layers[word] for word in words]),
     )
@@ -186,7 +186,7 @@ def lfm3_vl(c: Config) -> Component:
     """A hybrid tower, two layers over neighbouring patches, LFM3 (Lfm3VlForConditionalGeneration)."""
 
     def projector(v: Config, d: int) -> Block:
-        layers = two_layers(v.hidden_size * square(v), c.projector_hidden_size, d, bias=c.projector_bias)
+        layers = two_layers(v.hidden_size * patches_per_merge(v), c.projector_hidden_size, d, bias=c.projector_bias)
         return block("projector", norm=layer_norm(v), **layers)
 
     return wrap_any_language_model(c, projector, any_tower=False)
@@ -198,8 +198,8 @@ def lfm3_vl(c: Config) -> Component:
 @tower("minimax_m3_vl_vision")
 def minimax_m3_vision(v: Config) -> Block:
     """A ViT over patches of two frames, with a norm before its layers (MiniMaxM3VLVisionModel)."""
-    layers = stack("vision", Run(v.num_hidden_layers, plain(v)))
-    return block("vision", patches=cubes(v, bias=False), pre_norm=layer_norm(v), layers=layers)
+    layers = stack("vision", Run(v.num_hidden_layers, vit_layer(v)))
+    return block("vision", patches=video_patches(v, bias=False), pre_norm=layer_norm(v), layers=layers)
 
 
 @family("minimax_m3_vl", ties="either")
@@ -208,7 +208,7 @@ def minimax_m3_vl(c: Config) -> Component:
 
     def projector(v: Config, d: int) -> Block:
         hidden = c.projector_hidden_size
-        one, merged = two_layers(v.hidden_size, hidden, d), two_layers(d * square(v), hidden, d)
+        one, merged = two_layers(v.hidden_size, hidden, d), two_layers(d * patches_per_merge(v), hidden, d)
         return block("projector", **one, merger=block(**merged))
 
     return vision_language_model(c, projector)
@@ -219,7 +219,7 @@ def cosmos3_edge(c: Config) -> Component:
     """SigLIP 2, two layers over neighbouring patches, Cosmos 3 (Cosmos3EdgeForConditionalGeneration)."""
 
     def projector(v: Config, d: int) -> Block:
-        layers = two_layers(v.hidden_size * square(v), c.projector_hidden_size, d)
+        layers = two_layers(v.hidden_size * patches_per_merge(v), c.projector_hidden_size, d)
         return block("projector", norm=layer_norm(v), **layers)
 
     return vision_language_model(c, projector)

@@ -16,7 +16,7 @@ from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Conv1d, Param
 
 
-def conv(v: Config, d_in: int, d_out: int, kernel: int, *, back: bool = False) -> Block:
+def codec_conv(v: Config, d_in: int, d_out: int, kernel: int, *, back: bool = False) -> Block:
     """A convolution, in EnCodec with a norm of its weights (one scale for each of their first axis) or of its outputs.
 
     `back`: transposed, whose weights have the inputs first.
@@ -27,13 +27,13 @@ def conv(v: Config, d_in: int, d_out: int, kernel: int, *, back: bool = False) -
     return block(conv=one, scale=scale, norm=norm)
 
 
-def residual(v: Config, d: int) -> Block:
+def codec_residual(v: Config, d: int) -> Block:
     """Two convolutions through a narrower width, and perhaps one past them."""
     narrow = symbolic("width", d // v.compress, origin="width / compress")
     return block(
-        conv_1=conv(v, d, narrow, v.residual_kernel_size),
-        conv_2=conv(v, narrow, d, 1),
-        shortcut=conv(v, d, d, 1) if v.use_conv_shortcut else None,
+        conv_1=codec_conv(v, d, narrow, v.residual_kernel_size),
+        conv_2=codec_conv(v, narrow, d, 1),
+        shortcut=codec_conv(v, d, d, 1) if v.use_conv_shortcut else None,
     )
 
 
@@ -44,7 +44,7 @@ def lstm(width: int, depth: int) -> Block:
     return block(**{f"layer_{i}": one for i in range(depth)})
 
 
-def steps(v: Config, default: list[int]) -> list[int]:
+def hop_ratios(v: Config, default: list[int]) -> list[int]:
     """How many samples each level joins, the last of the encoder first."""
     stated = v.list_of("upsampling_ratios")
     return default if stated is None else [v.size("upsampling_ratios", ratio) for ratio in stated]
@@ -55,19 +55,19 @@ def seanet(v: Config, ratios: list[int], inner: Component | None = None) -> tupl
     where they are widest."""
     narrow, blocks = v.num_filters, v.num_residual_layers
     wide = narrow * 2 ** len(ratios)
-    down: dict[str, Component | None] = {"conv_in": conv(v, v.audio_channels, narrow, v.kernel_size)}
-    up: dict[str, Component | None] = {"conv_in": conv(v, v.hidden_size, wide, v.kernel_size), "inner": inner}
+    down: dict[str, Component | None] = {"conv_in": codec_conv(v, v.audio_channels, narrow, v.kernel_size)}
+    up: dict[str, Component | None] = {"conv_in": codec_conv(v, v.hidden_size, wide, v.kernel_size), "inner": inner}
     d = narrow
     for i, ratio in enumerate(reversed(ratios)):
-        down |= {f"residual_{i}_{j}": residual(v, d) for j in range(blocks)}
-        down[f"down_{i}"] = conv(v, d, 2 * d, 2 * ratio)
+        down |= {f"residual_{i}_{j}": codec_residual(v, d) for j in range(blocks)}
+        down[f"down_{i}"] = codec_conv(v, d, 2 * d, 2 * ratio)
         d = 2 * d
     for i, ratio in enumerate(ratios):
-        up[f"up_{i}"] = conv(v, d, d // 2, 2 * ratio, back=True)
+        up[f"up_{i}"] = codec_conv(v, d, d // 2, 2 * ratio, back=True)
         d = d // 2
-        up |= {f"residual_{i}_{j}": residual(v, d) for j in range(blocks)}
-    down |= {"inner": inner, "conv_out": conv(v, wide, v.hidden_size, v.last_kernel_size)}
-    up["conv_out"] = conv(v, narrow, v.audio_channels, v.last_kernel_size)
+        up |= {f"residual_{i}_{j}": codec_residual(v, d) for j in range(blocks)}
+    down |= {"inner": inner, "conv_out": codec_conv(v, wide, v.hidden_size, v.last_kernel_size)}
+    up["conv_out"] = codec_conv(v, narrow, v.audio_channels, v.last_kernel_size)
     return block(**down), block(**up)
 
 
@@ -75,22 +75,22 @@ def seanet(v: Config, ratios: list[int], inner: Component | None = None) -> tupl
 def encodec(v: Config) -> Block:
     """An encoder, books of codes that are buffers, and a decoder (EnCodec, 2210.13438; EncodecModel)."""
     v.require(v.norm_type in ("weight_norm", "time_group_norm"), f"norm_type {v.norm_type!r} is not known")
-    ratios = steps(v, [8, 5, 4, 2])
+    ratios = hop_ratios(v, [8, 5, 4, 2])
     encoder, decoder = seanet(v, ratios, lstm(v.num_filters * 2 ** len(ratios), v.num_lstm_layers))
-    return block("other", encoder=encoder, books=books(v, prod(ratios)), decoder=decoder)
+    return block("other", encoder=encoder, books=codebooks(v, prod(ratios)), decoder=decoder)
 
 
-def books(v: Config, hop: int) -> Block:
+def codebooks(v: Config, hop: int) -> Block:
     """As many books of codes as the widest bandwidth has room for."""
     rates = v.list_of("target_bandwidths") or [1.5, 3.0, 6.0, 12.0, 24.0]
     rows, width = v.codebook_size, v.codebook_dim or v.hidden_size
     v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is no power of two")
     bits = int(rows).bit_length() - 1
     count = symbolic("books", int(1000 * rates[-1] // (ceil(v.sampling_rate / hop) * bits)), origin="widest bandwidth")
-    return averaged_books(count, rows, width)
+    return averaged_codebooks(count, rows, width)
 
 
-def averaged_books(count: int, rows: int, width: int) -> Block:
+def averaged_codebooks(count: int, rows: int, width: int) -> Block:
     """Books of codes, all buffers: of each the codes, their averages and counts, and whether it has begun."""
     return block(
         codes=Param(shape=(count, 2, rows, width), buffer=True),
@@ -102,11 +102,11 @@ def averaged_books(count: int, rows: int, width: int) -> Block:
 @tower("wavtokenizer_encoder")
 def wavtokenizer(v: Config) -> Block:
     """EnCodec's encoder and one book of codes (WavTokenizer, 2408.16532; WavTokenizerEncoderModel)."""
-    width, ratios = v.codebook_dim, steps(v, [6, 5, 5, 4])
+    width, ratios = v.codebook_dim, hop_ratios(v, [6, 5, 5, 4])
     v.require(v.norm_type in ("weight_norm", "time_group_norm"), f"norm_type {v.norm_type!r} is not known")
     v.require(width == v.hidden_size, f"codebook_dim ({width}) is not hidden_size ({v.hidden_size})")
     encoder, _ = seanet(v, ratios, lstm(v.num_filters * 2 ** len(ratios), v.num_lstm_layers))
-    return block("other", encoder=encoder, book=averaged_books(1, v.codebook_size, width))
+    return block("other", encoder=encoder, book=averaged_codebooks(1, v.codebook_size, width))
 
 
 # -- Mimi --------------------------------------------------------------------------------------------------------
@@ -115,13 +115,13 @@ def wavtokenizer(v: Config) -> Block:
 @tower("mimi")
 def mimi(v: Config) -> Block:
     """EnCodec's networks, attention in place of gates, books for words and for sound (Mimi, 2410.00037; MimiModel)."""
-    d, halves = v.hidden_size, (half(v, "encoder_config"), half(v, "decoder_config"))
-    ratios = steps(v, usual := [8, 6, 5, 4]) or usual
+    d, halves = v.hidden_size, (has_half(v, "encoder_config"), has_half(v, "decoder_config"))
+    ratios = hop_ratios(v, usual := [8, 6, 5, 4]) or usual
     v.require(any(halves), "encoder_config and decoder_config are null", "one of the two must be there")
     equal_heads(v)
     down, up = seanet(v, ratios)
     layer = layer_scaled(tower_norm(d), gqa(v, bias=v.attention_bias), mlp(v, v.intermediate_size, bias=False))
-    layers, stride, groups = Run(v.num_hidden_layers, layer), strides(v, prod(ratios)), v.upsample_groups
+    layers, stride, groups = Run(v.num_hidden_layers, layer), frame_stride(v, prod(ratios)), v.upsample_groups
     v.require(not stride or d % groups == 0, f"hidden_size ({d}) is not divisible by upsample_groups ({groups})")
     fewer = more = None
     if stride:
@@ -130,18 +130,18 @@ def mimi(v: Config) -> Block:
     return block(
         "other",
         encoder=block(convolutions=down, layers=stack("audio", layers), downsample=fewer) if halves[0] else None,
-        books=split_books(v),
+        books=split_codebooks(v),
         decoder=block(upsample=more, layers=stack("audio decoder", layers), convolutions=up) if halves[1] else None,
     )
 
 
-def half(v: Config, name: str) -> bool:
+def has_half(v: Config, name: str) -> bool:
     """Whether a half of the codec is there: a null drops it, and nothing else may be said."""
     v.require(v.raw(name) is None, f"{name} may only be null", "it follows from the other fields")
     return not v.has(name)
 
 
-def strides(v: Config, hop: int) -> int:
+def frame_stride(v: Config, hop: int) -> int:
     """How many frames become one behind the layers: half as many as codes per second, unless frame_rate is stated."""
     frames = ceil(v.sampling_rate / hop)
     rate = v.frame_rate or v.sampling_rate / (2 * hop)
@@ -149,7 +149,7 @@ def strides(v: Config, hop: int) -> int:
     return 0 if frames == rate else symbolic("stride", int(frames / rate), origin="frames / frame_rate")
 
 
-def split_books(v: Config) -> Block:
+def split_codebooks(v: Config) -> Block:
     """Books of codes, all buffers, and a matrix into and out of their width where it differs, for either kind."""
     d, width, rows, count, words = (
         *(v.hidden_size, v.vector_quantization_hidden_dimension, v.codebook_size),
@@ -171,7 +171,7 @@ def split_books(v: Config) -> Block:
 # -- vocoders: from a spectrogram, or units of speech, to a waveform ---------------------------------------------
 
 
-def wave(d_in: int, d_out: int, kernel: int, *, bias: bool = True) -> Conv1d:
+def conv_over_time(d_in: int, d_out: int, kernel: int, *, bias: bool = True) -> Conv1d:
     """A convolution over time, from one number of channels to another; transposed or not."""
     return Conv1d(channels=d_out, kernel=kernel, per_group=d_in, bias=bias, per="tower")
 
@@ -193,14 +193,14 @@ def hifi_gan(v: Config, d_in: int, *, snakes: bool = False) -> dict[str, Compone
     v.require(all(isinstance(one, list) for one in dilations), "resblock_dilation_sizes must be lists")
     short = snakes and any(len(one) < 3 for one in dilations)
     v.require(not short, "resblock_dilation_sizes must have three entries each")
-    parts: dict[str, Component | None] = {"conv_in": wave(d_in, first, 7)}
+    parts: dict[str, Component | None] = {"conv_in": conv_over_time(d_in, first, 7)}
     before = first
     for i, kernel in enumerate(kernels[:depth]):
         width = symbolic(f"c_{i + 1}", first // 2 ** (i + 1), origin=f"upsample_initial_channel / 2^{i + 1}")
-        parts[f"up_{i}"] = wave(before, width, kernel)
+        parts[f"up_{i}"] = conv_over_time(before, width, kernel)
         for j, (size, dilated) in enumerate(zip(blocks, dilations, strict=False)):
-            one = block(snake=snake(width) if snakes else None, conv=wave(width, width, size))
+            one = block(snake=snake(width) if snakes else None, conv=conv_over_time(width, width, size))
             parts |= {f"residual_{i}_{j}_{k}": one for k in range(6 if snakes else 2 * len(dilated))}
         before = width
-    parts |= {"snake": snake(before) if snakes else None, "conv_out": wave(before, 1, 7, bias=not snakes)}
+    parts |= {"snake": snake(before) if snakes else None, "conv_out": conv_over_time(before, 1, 7, bias=not snakes)}
     return without_none(parts)

@@ -38,10 +38,10 @@ def ernie4_5_moe(c: Config) -> Block:
     corrected: dict[str, Any] = dict(correction=True, correction_counted=True)
     experts = moe(c, c.moe_intermediate_size, experts=c.num_experts, **shared, **corrected)
     ffn = {DENSE: glu(c, bias=bias), SPARSE: experts}
-    return decoder(c, gqa(c, bias=bias), ffn, ffn_words=ernie_words(c), head_bias=bias)
+    return decoder(c, gqa(c, bias=bias), ffn, ffn_words=ernie_ffn_types(c), head_bias=bias)
 
 
-def ernie_words(c: Config) -> list[str]:
+def ernie_ffn_types(c: Config) -> list[str]:
     """Which layers have experts; an end of -1 is the last layer."""
     depth, last = c.num_hidden_layers, c.raw("moe_layer_end_index")
     end = depth - 1 if last in (None, -1) else c.moe_layer_end_index

@@ -33,7 +33,7 @@ from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block
 from paramcalc.tree.leaves import Norm
 
-CHUNKED, INDEXED = "chunked_attention", "minimax_m3_sparse"
+CHUNKED_ATTENTION, BLOCK_SPARSE = "chunked_attention", "minimax_m3_sparse"
 
 
 @family("afmoe")
@@ -145,16 +145,20 @@ def minimax_m3_text(c: Config) -> Block:
     heads, blocks = legacy.sparse_num_index_heads or c.index_n_heads, legacy.sparse_topk_blocks or c.index_topk_blocks
     keep = blocks * (legacy.sparse_block_size or c.index_block_size)
     indexer = unweighted_indexer(c.hidden_size, heads, legacy.sparse_index_dim or c.index_head_dim, top_k=keep)
-    attn = {FULL: qk_norm_per_head(c), INDEXED: qk_norm_per_head(c, indexer=indexer)}
+    attn = {FULL: qk_norm_per_head(c), BLOCK_SPARSE: qk_norm_per_head(c, indexer=indexer)}
     experts = moe(c, c.intermediate_size, experts=c.num_experts, shared=c.shared_intermediate_size, correction=True)
     flags, moe_flags = legacy.raw("sparse_attention_freq"), c.per_layer("moe_layer_freq")
-    words = c.layer_words("layer_types", attn) or flagged(c, flags, INDEXED, FULL) or [FULL] * c.num_hidden_layers
-    ffn_words = mlp_types(c, flagged(c, moe_flags, SPARSE, DENSE) or [SPARSE] * c.num_hidden_layers)
+    words = (
+        c.layer_words("layer_types", attn)
+        or types_from_flags(c, flags, BLOCK_SPARSE, FULL)
+        or [FULL] * c.num_hidden_layers
+    )
+    ffn_words = mlp_types(c, types_from_flags(c, moe_flags, SPARSE, DENSE) or [SPARSE] * c.num_hidden_layers)
     ffn = {DENSE: glu(c, c.dense_intermediate_size), SPARSE: experts}
     return decoder(c, attn, ffn, words, ffn_words)
 
 
-def flagged(c: Config, flags: list[int] | None, word: str, otherwise: str) -> list[str] | None:
+def types_from_flags(c: Config, flags: list[int] | None, word: str, otherwise: str) -> list[str] | None:
     """A list of 0 and 1, one for each layer, as words."""
     if flags is None:
         return None
@@ -167,11 +171,11 @@ def flagged(c: Config, flags: list[int] | None, word: str, otherwise: str) -> li
 def llama4_text(c: Config) -> Block:
     """Chunked and full attention; experts beside a shared one in the layers of moe_layers (Llama4ForCausalLM)."""
     width, depth, full = c.intermediate_size, c.num_hidden_layers, gqa(c, bias=c.attention_bias)
-    attn = {FULL: full, CHUNKED: with_options(full, window=c.attention_chunk_size)}
+    attn = {FULL: full, CHUNKED_ATTENTION: with_options(full, window=c.attention_chunk_size)}
     rotary = c.per_layer("no_rope_layers") if c.raw("no_rope_layers") else None
     rotary = rotary or [(i + 1) % c.no_rope_layer_interval for i in range(depth)]
     chunks = c.attention_chunk_size is not None
-    words = c.layer_words("layer_types", attn) or [CHUNKED if flag and chunks else FULL for flag in rotary]
+    words = c.layer_words("layer_types", attn) or [CHUNKED_ATTENTION if flag and chunks else FULL for flag in rotary]
     step, listed = c.interleave_moe_layer_step, c.raw("moe_layers") is not None
     sparse = set(c.layer_indices("moe_layers") if listed else range(step - 1, depth, step))
     ffn_words = [SPARSE if i in sparse else DENSE for i in range(depth)]

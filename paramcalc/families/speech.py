@@ -20,19 +20,19 @@ from paramcalc.tree.leaves import Embedding, Linear, Param
 def whisper(c: Config) -> Block:
     """Pre-norm encoder over a spectrogram, decoder over text; keys have no bias (WhisperForConditionalGeneration)."""
     if c.head == "audio_classification":
-        return block(encoder=spectrogram_encoder(c, WHISPER_LAYOUT), **audio_head(c))
+        return block(encoder=spectrogram_encoder(c, WHISPER_LAYOUT), **audio_classifier(c))
     if c.head not in ("seq2seq_lm", "lm", "none"):
         raise unknown_head(c)
     return block(
         encoder=None if c.head == "lm" else spectrogram_encoder(c, WHISPER_LAYOUT),
         decoder=bart_stack(
-            c, "decoder", WHISPER_LAYOUT, layers=listener(c), owner=None, positions=c.max_target_positions
+            c, "decoder", WHISPER_LAYOUT, layers=whisper_decoder_layer(c), owner=None, positions=c.max_target_positions
         ),
         lm_head=None if c.head == "none" else lm_head(c, c.hidden_size, owner="decoder.embed_tokens"),
     )
 
 
-def listener(c: Config) -> Block:
+def whisper_decoder_layer(c: Config) -> Block:
     """A decoder's layer, which attends to as many frames whatever is said: sound is cut or padded to 30 seconds."""
     one = bart_layer(c, "decoder", WHISPER_LAYOUT)
     return block(
@@ -40,7 +40,7 @@ def listener(c: Config) -> Block:
     )
 
 
-def audio_head(c: Config) -> dict[str, Component]:
+def audio_classifier(c: Config) -> dict[str, Component]:
     """A narrow classifier over the encoder, perhaps over a weighted sum of all its layers."""
     narrow = c.classifier_proj_size
     weights = {"layer_weights": Param(shape=(c.encoder_layers + 1,), category="head")}

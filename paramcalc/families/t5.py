@@ -13,7 +13,7 @@ from paramcalc.families.builders.decoder import rms
 from paramcalc.families.builders.heads import classifier, lm_head, unknown_head
 from paramcalc.families.builders.vision_language import vision_language_model
 from paramcalc.families.registry import family
-from paramcalc.families.vision import pair
+from paramcalc.families.vision import height_and_width
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, LayerPattern, Run, Stack, block, stack
 from paramcalc.tree.leaves import Embedding, Param
@@ -27,13 +27,15 @@ def t5(c: Config) -> Block:
     With tie_word_embeddings false (T5 1.1, Flan-T5) published checkpoints hold a head of their own; transformers 5
     ties it by force.
     """
-    return model(c, lambda role, depth: first_and_rest(layer(c, role, buckets=buckets(c)), layer(c, role), depth, role))
+    return t5_model(
+        c, lambda role, depth: first_and_rest(t5_layer(c, role, buckets=t5_buckets(c)), t5_layer(c, role), depth, role)
+    )
 
 
 @family("umt5", unstated_depth=8, can_untie=False)
 def umt5(c: Config) -> Block:
     """T5 with relative position buckets in every layer (UMT5ForConditionalGeneration)."""
-    return model(c, lambda role, depth: stack(role, Run(depth, layer(c, role, buckets=buckets(c)))))
+    return t5_model(c, lambda role, depth: stack(role, Run(depth, t5_layer(c, role, buckets=t5_buckets(c)))))
 
 
 @family("longt5", unstated_depth=6, can_untie=False)
@@ -44,16 +46,16 @@ def longt5(c: Config) -> Block:
 
     def stack_of(role: str, depth: int) -> Stack:
         if role == "decoder":
-            return first_and_rest(layer(c, role, buckets=buckets(c)), layer(c, role), depth, role)
+            return first_and_rest(t5_layer(c, role, buckets=t5_buckets(c)), t5_layer(c, role), depth, role)
         beside: dict[str, Component] = {"global_norm": rms(c)}
-        bias = {"global_bias": Param(shape=(buckets(c), c.num_attention_heads), category="attention")}
+        bias = {"global_bias": Param(shape=(t5_buckets(c), c.num_attention_heads), category="attention")}
         first, rest = (beside | bias, beside) if kind == "transient-global" else ({}, {})
         window = 2 * c.local_radius + 1
         why = "blocks with their neighbours are counted as windows"
-        biased = layer(c, role, buckets=buckets(c), window=window, beside=first).replace(inexact=why)
-        return first_and_rest(biased, layer(c, role, window=window, beside=rest).replace(inexact=why), depth, role)
+        biased = t5_layer(c, role, buckets=t5_buckets(c), window=window, beside=first).replace(inexact=why)
+        return first_and_rest(biased, t5_layer(c, role, window=window, beside=rest).replace(inexact=why), depth, role)
 
-    return model(c, stack_of)
+    return t5_model(c, stack_of)
 
 
 @family("switch_transformers", unstated_depth=12, can_untie=True)
@@ -64,13 +66,15 @@ def switch_transformers(c: Config) -> Block:
         plain = Mlp(width=c.hidden_size, hidden=c.d_ff, gated=False)
         router = Router(width=c.hidden_size, experts=c.num_experts, bias=c.router_bias)
         bank = Moe(width=c.hidden_size, expert=plain, experts=c.num_experts, top_k=1, router=router)
-        ffns = [bank if has else plain for has in switch_layers(c, role, depth)]
-        return stack(role, [layer(c, role, buckets=0 if i else buckets(c), ffn=ffn) for i, ffn in enumerate(ffns)])
+        ffns = [bank if has else plain for has in switch_sparse_layers(c, role, depth)]
+        return stack(
+            role, [t5_layer(c, role, buckets=0 if i else t5_buckets(c), ffn=ffn) for i, ffn in enumerate(ffns)]
+        )
 
-    return model(c, stack_of)
+    return t5_model(c, stack_of)
 
 
-def switch_layers(c: Config, role: str, depth: int) -> list[bool]:
+def switch_sparse_layers(c: Config, role: str, depth: int) -> list[bool]:
     """Which layers have experts: with a step of n the second of each n, whatever number is asked for; see the class.
 
     The step is derived from the numbers of layers, unless the file states it.
@@ -92,7 +96,7 @@ def udop(c: Config) -> Block:
 
     The class builds patches and distances for the decoder too.
     """
-    height, width = pair(c, "patch_size")
+    height, width = height_and_width(c, "patch_size")
     patches = PatchEmbedding(width=c.hidden_size, channels=c.num_channels, patch=(height, width))
     places, parts = Embedding(rows=c.max_2d_position_embeddings, width=c.hidden_size, sharded=False), dict(t5(c).items)
     inputs: dict[str, dict[str, Component]] = {
@@ -114,7 +118,7 @@ def page_distances(c: Config) -> Block:
         spare = 2 if kind.get("prefix_bucket") and not kind.get("expand") else 0
         rows = c.size("relative_bias_args", kind.get("relative_attention_num_buckets", 32)) + spare
         tables[f"{kind['type']}_{i}"] = Embedding(
-            rows=buckets(c) if not i and c.head != "none" else rows,
+            rows=t5_buckets(c) if not i and c.head != "none" else rows,
             width=c.num_attention_heads,
             category="attention",
             tied_to="encoder.layers.0.attn.position_bias" if not i and c.head != "none" else None,
@@ -131,7 +135,7 @@ def pix2struct_text(c: Config) -> Block:
     """T5's decoder with equal heads; it always has its own head (Pix2StructTextModel)."""
     if c.head not in ("lm", "seq2seq_lm"):
         raise unknown_head(c)
-    first, rest = layer(c, "decoder", buckets=buckets(c)), layer(c, "decoder")
+    first, rest = t5_layer(c, "decoder", buckets=t5_buckets(c)), t5_layer(c, "decoder")
     return block(
         embed_tokens=Embedding(rows=c.vocab_size, width=c.hidden_size),
         layers=first_and_rest(first, rest, c.num_hidden_layers, "decoder"),
@@ -151,7 +155,7 @@ def pix2struct(c: Config) -> Component:
 # -- parts -------------------------------------------------------------------------------------------------------
 
 
-def model(c: Config, stack_of: Callable[[str, int], Stack]) -> Block:
+def t5_model(c: Config, stack_of: Callable[[str, int], Stack]) -> Block:
     """One token table for encoder, decoder and head; the classes that need no decoder have none."""
     tied_to = None if c.can_untie and not c.tie_word_embeddings else "shared"
     table = Embedding(rows=c.vocab_size, width=c.hidden_size)
@@ -166,10 +170,10 @@ def model(c: Config, stack_of: Callable[[str, int], Stack]) -> Block:
     symmetric = c.num_hidden_layers if c.key("num_hidden_layers") == "num_layers" else c.unstated_depth
     depth = symmetric if c.num_decoder_layers is None else c.num_decoder_layers
     decoder = block(embed_tokens=shared, layers=stack_of("decoder", depth), norm=rms(c))
-    return block(shared=table, encoder=encoder, decoder=decoder, **decoder_head(c))
+    return block(shared=table, encoder=encoder, decoder=decoder, **t5_head(c))
 
 
-def decoder_head(c: Config) -> dict[str, Component]:
+def t5_head(c: Config) -> dict[str, Component]:
     """The head of the classes that have a decoder."""
     match c.head:
         case "seq2seq_lm":
@@ -189,7 +193,7 @@ def decoder_head(c: Config) -> dict[str, Component]:
     raise unknown_head(c)
 
 
-def buckets(c: Config) -> int:
+def t5_buckets(c: Config) -> int:
     """How many distances the learned bias tells apart."""
     return c.relative_attention_num_buckets  # type: ignore[no-any-return]  # fields are Any
 
@@ -199,7 +203,7 @@ def first_and_rest(first: Component, rest: Component, depth: int, role: str) -> 
     return stack(role, LayerPattern((Run(1, first), Run(depth - 1, rest)), (0, 1)))
 
 
-def layer(
+def t5_layer(
     c: Config,
     role: str,
     *,
@@ -209,23 +213,23 @@ def layer(
     ffn: Component | None = None,
 ) -> Block:
     """Attention, in a decoder cross attention, FFN; each behind its norm. `beside`: more parts of the attention."""
-    cross = {"cross_norm": rms(c), "cross_attn": attention(c, source="cross")} if role == "decoder" else {}
+    cross = {"cross_norm": rms(c), "cross_attn": t5_attention(c, source="cross")} if role == "decoder" else {}
     return block(
         attn_norm=rms(c),
         **(beside or {}),
-        attn=attention(c, position_buckets=buckets, window=window),
+        attn=t5_attention(c, position_buckets=buckets, window=window),
         **cross,
         ffn_norm=rms(c),
-        ffn=feed_forward(c) if ffn is None else ffn,
+        ffn=t5_ffn(c) if ffn is None else ffn,
     )
 
 
-def feed_forward(c: Config) -> Mlp:
+def t5_ffn(c: Config) -> Mlp:
     """A plain or gated FFN, as feed_forward_proj says."""
     gated = c.feed_forward_proj.startswith("gated-") if not c.has("is_gated_act") else c.is_gated_act
     return Mlp(width=c.hidden_size, hidden=c.d_ff, gated=gated)
 
 
-def attention(c: Config, **options: Any) -> Attention:
+def t5_attention(c: Config, **options: Any) -> Attention:
     """Multi-head attention with heads of d_kv channels, without biases."""
     return sized_attention(c.hidden_size, c.num_attention_heads, head_dim(c), **options)

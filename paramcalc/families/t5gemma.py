@@ -9,13 +9,13 @@ from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.heads import num_labels, unknown_head
 from paramcalc.families.builders.layer_types import FULL, SLIDING, attention_types, every
 from paramcalc.families.registry import family
-from paramcalc.families.vision import averaged, vision
+from paramcalc.families.vision import gemma3_projector, vision_tower
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Stack, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm
 
 
-def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width: int | None = None) -> Stack:
+def t5gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width: int | None = None) -> Stack:
     """Gemma's layers with a norm before and after each part; cross attention where `kv_width` is the encoder's."""
     norm, bias = rms(side), side.attention_bias
     per_head = Norm(width=side.head_dim) if qk_norm else None
@@ -38,7 +38,7 @@ def gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width
     return stack(role, [layers[word] for word in words])
 
 
-def gemma_head(c: Config, side: Config, owner: str) -> dict[str, Component]:
+def t5gemma_head(c: Config, side: Config, owner: str) -> dict[str, Component]:
     """An LM head over the vocabulary of `side`, or a linear classifier."""
     d = side.hidden_size
     match c.head:
@@ -57,14 +57,14 @@ def t5gemma(c: Config) -> Block:
     """Gemma 2 as encoder and decoder, of sizes of their own (T5GemmaForConditionalGeneration)."""
     one = c.section("encoder")
     table = Embedding(rows=one.vocab_size, width=one.hidden_size)
-    encoder = block(embed_tokens=table, layers=gemma_stack(one, "encoder", period=2, qk_norm=False), norm=rms(one))
+    encoder = block(embed_tokens=table, layers=t5gemma_stack(one, "encoder", period=2, qk_norm=False), norm=rms(one))
     two = c.section("decoder")
     if c.head == "encoder" or (c.head != "seq2seq_lm" and not c.is_encoder_decoder):
-        return block(encoder=encoder, **gemma_head(c, one, ""))
+        return block(encoder=encoder, **t5gemma_head(c, one, ""))
     table = Embedding(rows=two.vocab_size, width=two.hidden_size)
-    layers = gemma_stack(two, "decoder", period=2, qk_norm=False, kv_width=one.hidden_size)
+    layers = t5gemma_stack(two, "decoder", period=2, qk_norm=False, kv_width=one.hidden_size)
     decoder = block(embed_tokens=table, layers=layers, norm=rms(two))
-    return block(encoder=encoder, decoder=decoder, **gemma_head(c, two, "decoder.embed_tokens"))
+    return block(encoder=encoder, decoder=decoder, **t5gemma_head(c, two, "decoder.embed_tokens"))
 
 
 @family("t5gemma2")
@@ -73,7 +73,7 @@ def t5gemma2(c: Config) -> Block:
     outer = c.section("encoder")
     one = outer.section("text_config")
     two = c.section("decoder")
-    seen, v = vision(outer, any_kind=True)
+    seen, v = vision_tower(outer, any_kind=True)
     c.require(
         (one.hidden_size, one.vocab_size) == (two.hidden_size, two.vocab_size),
         "encoder and decoder must have the same hidden_size and vocab_size",
@@ -82,12 +82,12 @@ def t5gemma2(c: Config) -> Block:
     tied = c.tie_word_embeddings
     table = Embedding(rows=one.vocab_size, width=one.hidden_size)
     sides = {
-        role: gemma_stack(side, role, period=side.sliding_window_pattern, qk_norm=True)
+        role: t5gemma_stack(side, role, period=side.sliding_window_pattern, qk_norm=True)
         for role, side in (("encoder", one), ("decoder", two))
     }
     encoder = block(
         vision_tower=seen,
-        projector=averaged(v, one.hidden_size),
+        projector=gemma3_projector(v, one.hidden_size),
         embed_tokens=table,
         end_of_image=end,
         layers=sides["encoder"],
@@ -99,4 +99,4 @@ def t5gemma2(c: Config) -> Block:
         layers=sides["decoder"],
         norm=rms(two),
     )
-    return block(encoder=encoder, decoder=decoder, **gemma_head(c, two, owner))
+    return block(encoder=encoder, decoder=decoder, **t5gemma_head(c, two, owner))

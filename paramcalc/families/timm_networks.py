@@ -15,13 +15,13 @@ from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.towers import tower, tower_in
 from paramcalc.families.builders.vision_language import any_language_model, assemble_multimodal, only_text
 from paramcalc.families.registry import family
-from paramcalc.families.vision import pair, two_layers
+from paramcalc.families.vision import height_and_width, two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Param
 
 
-class Encoder(NamedTuple):
+class PerceptionEncoder(NamedTuple):
     """A Perception Encoder (2504.13181): the arguments that timm (1.0.31) makes it with."""
 
     img_size: int
@@ -35,27 +35,33 @@ class Encoder(NamedTuple):
     scaled: bool = False  # its layers scale what they add
 
 
-ARGUMENTS = ("img_size", "patch_size", "hidden_size", "depth", "num_attention_heads", "mlp_ratio", "class_token")
-WIDER = 8960 / 1536
-ENCODERS = {
-    "vit_pe_core_tiny_patch16_384": Encoder(384, 16, 192, 12, 3, core=True),
-    "vit_pe_core_small_patch16_384": Encoder(384, 16, 384, 12, 6, core=True),
-    "vit_pe_core_base_patch16_224": Encoder(224, 16, 768, 12, 12, core=True),
-    "vit_pe_core_large_patch14_336": Encoder(336, 14, 1024, 24, 16, core=True),
-    "vit_pe_core_gigantic_patch14_448": Encoder(448, 14, 1536, 50, 16, WIDER, class_token=False, core=True),
-    "vit_pe_lang_large_patch14_448": Encoder(448, 14, 1024, 23, 16, scaled=True),
-    "vit_pe_lang_gigantic_patch14_448": Encoder(448, 14, 1536, 47, 16, WIDER, class_token=False, scaled=True),
-    "vit_pe_spatial_tiny_patch16_512": Encoder(512, 16, 192, 12, 3),
-    "vit_pe_spatial_small_patch16_512": Encoder(512, 16, 384, 12, 6),
-    "vit_pe_spatial_base_patch16_512": Encoder(512, 16, 768, 12, 12),
-    "vit_pe_spatial_large_patch14_448": Encoder(448, 14, 1024, 24, 16),
-    "vit_pe_spatial_gigantic_patch14_448": Encoder(448, 14, 1536, 50, 16, WIDER, class_token=False, scaled=True),
+TIMM_ARGUMENTS = ("img_size", "patch_size", "hidden_size", "depth", "num_attention_heads", "mlp_ratio", "class_token")
+GIGANTIC_MLP_RATIO = 8960 / 1536
+PERCEPTION_ENCODERS = {
+    "vit_pe_core_tiny_patch16_384": PerceptionEncoder(384, 16, 192, 12, 3, core=True),
+    "vit_pe_core_small_patch16_384": PerceptionEncoder(384, 16, 384, 12, 6, core=True),
+    "vit_pe_core_base_patch16_224": PerceptionEncoder(224, 16, 768, 12, 12, core=True),
+    "vit_pe_core_large_patch14_336": PerceptionEncoder(336, 14, 1024, 24, 16, core=True),
+    "vit_pe_core_gigantic_patch14_448": PerceptionEncoder(
+        448, 14, 1536, 50, 16, GIGANTIC_MLP_RATIO, class_token=False, core=True
+    ),
+    "vit_pe_lang_large_patch14_448": PerceptionEncoder(448, 14, 1024, 23, 16, scaled=True),
+    "vit_pe_lang_gigantic_patch14_448": PerceptionEncoder(
+        448, 14, 1536, 47, 16, GIGANTIC_MLP_RATIO, class_token=False, scaled=True
+    ),
+    "vit_pe_spatial_tiny_patch16_512": PerceptionEncoder(512, 16, 192, 12, 3),
+    "vit_pe_spatial_small_patch16_512": PerceptionEncoder(512, 16, 384, 12, 6),
+    "vit_pe_spatial_base_patch16_512": PerceptionEncoder(512, 16, 768, 12, 12),
+    "vit_pe_spatial_large_patch14_448": PerceptionEncoder(448, 14, 1024, 24, 16),
+    "vit_pe_spatial_gigantic_patch14_448": PerceptionEncoder(
+        448, 14, 1536, 50, 16, GIGANTIC_MLP_RATIO, class_token=False, scaled=True
+    ),
 }
 POOLINGS = ("", "avg", "avgmax", "max", "token", "map")
 
 # Convolutional networks, whose sizes are no part of any config: FastViT (2303.14189) and the image encoders of
 # MobileCLIP, as they are trained and with branches folded into one (`inference_mode`): parameters and buffers each.
-CONVOLUTIONAL = {
+FASTVIT_SIZES = {
     "fastvit_t8": ((3_257_232, 27_334), (3_227_040, 3_658)),
     "fastvit_t12": ((6_528_704, 41_552), (6_483_840, 5_900)),
     "fastvit_s12": ((8_448_576, 41_552), (8_403_712, 5_900)),
@@ -75,30 +81,30 @@ CONVOLUTIONAL = {
 def timm_network(v: Config) -> Block:
     """The network of that name, without what classifies (TimmWrapperModel)."""
     name = v.network
-    if name in ENCODERS:
-        return perception_encoder(v, ENCODERS[name])
+    if name in PERCEPTION_ENCODERS:
+        return perception_encoder(v, PERCEPTION_ENCODERS[name])
     folded = v.section("model_args", ConfigSchema({"inference_mode": False})).inference_mode or not v.given
-    parameters, buffers = CONVOLUTIONAL[name][folded]
+    parameters, buffers = FASTVIT_SIZES[name][folded]
     size, kept = (symbolic(name, count, origin="timm's network of that name") for count in (parameters, buffers))
     return block("vision", network=Param(shape=(size,)), statistics=Param(shape=(kept,), buffer=True))
 
 
-def perception_encoder(v: Config, e: Encoder) -> Block:
+def perception_encoder(v: Config, e: PerceptionEncoder) -> Block:
     """A ViT with learned and rotary positions, most of its arguments open to the config (timm's Eva)."""
-    own = dict(zip(ARGUMENTS, e, strict=False)) | {"global_pool": "map" if e.core else "avg"}
+    own = dict(zip(TIMM_ARGUMENTS, e, strict=False)) | {"global_pool": "map" if e.core else "avg"}
     unused = ("ref_feat_shape", "rope_grid_indexing", "rope_grid_offset", "rope_temperature", "dynamic_img_size")
     names = {"hidden_size": "embed_dim", "num_attention_heads": "num_heads"}
     a = v.section("model_args", ConfigSchema(own, names, unused=unused))
     pool, d = a.global_pool, a.hidden_size
     a.require(pool in POOLINGS, f"global_pool {pool!r} is not known", f"known: {', '.join(POOLINGS)}")
     a.require(pool != "token" or a.class_token, "global_pool is token, and there is no class token")
-    pooled_norm, last_norm = flag(a, "use_fc_norm"), flag(a, "use_post_transformer_norm")
+    pooled_norm, last_norm = optional_flag(a, "use_fc_norm"), optional_flag(a, "use_post_transformer_norm")
     if pooled_norm is None:
         pooled_norm = e.core and pool == "avg"
     if last_norm is None:
         last_norm = e.core and not pooled_norm
     join = layer_scaled if a.raw("init_values") is not None or e.scaled else pre_norm
-    norm, (height, width) = layer_norm(a), pair(a, "img_size")
+    norm, (height, width) = layer_norm(a), height_and_width(a, "img_size")
     places = symbolic("patches", (height // a.patch_size) * (width // a.patch_size), origin="img_size / patch_size")
 
     def hidden(ratio: float) -> int:
@@ -120,7 +126,7 @@ def perception_encoder(v: Config, e: Encoder) -> Block:
     )
 
 
-def flag(a: Config, name: str) -> bool | None:
+def optional_flag(a: Config, name: str) -> bool | None:
     """True or false where the file says it."""
     value: bool | None = a.raw(name)
     a.require(value is None or isinstance(value, bool), f"{name} must be true or false, not {value!r}")
@@ -130,13 +136,13 @@ def flag(a: Config, name: str) -> bool | None:
 # -- whole models ------------------------------------------------------------------------------------------------
 
 
-def seen_by_network(c: Config, projector: Callable[[Config, int], Component]) -> Component:
+def timm_vision_language_model(c: Config, projector: Callable[[Config, int], Component]) -> Component:
     """Any language model behind a network and a projector; these are marked where the network is not known."""
     language, d = any_language_model(c)
     declared, given = c.section_schema("vision_config"), c.raw("vision_config") is not None
     names = {"model_type": "timm_wrapper", "network": "resnet50", **({} if given else declared.defaults)}
     v = c.section("vision_config", ConfigSchema(names, {"network": "architecture"}))
-    if v.model_type != "timm_wrapper" or v.network not in (*ENCODERS, *CONVOLUTIONAL):
+    if v.model_type != "timm_wrapper" or v.network not in (*PERCEPTION_ENCODERS, *FASTVIT_SIZES):
         only_text(c, "vision_config")
         return language
     network, v = tower_in(c, "vision_config", given=given)
@@ -150,7 +156,7 @@ def fast_vlm(c: Config) -> Component:
     def projector(v: Config, d: int) -> Block:
         return block("projector", **two_layers(v.required("hidden_size"), d, d, bias=c.multimodal_projector_bias))
 
-    return seen_by_network(c, projector)
+    return timm_vision_language_model(c, projector)
 
 
 @family("perception_lm", ties="first")
@@ -165,4 +171,4 @@ def perception_lm(c: Config) -> Component:
         )
         return block("projector", **two_layers(a.size("embed_dim", width), d, d))
 
-    return seen_by_network(c, projector)
+    return timm_vision_language_model(c, projector)

@@ -16,46 +16,46 @@ from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
 
 
 @tower("vibevoice_acoustic_tokenizer_encoder")
-def tokenizer_encoder(v: Config) -> Block:
+def vibevoice_tokenizer_encoder(v: Config) -> Block:
     """ConvNeXt's layers over a waveform, twice as wide at each step down (VibeVoice, 2508.19205, section 2.1)."""
-    ratios, depths = sizes(v)
+    ratios, depths = downsampling_plan(v)
     stages: dict[str, Component] = {}
     for i, depth in enumerate(depths[: len(ratios) + 1]):
         width = v.num_filters * 2**i
         before, kernel = (v.num_filters * 2 ** (i - 1), 2 * ratios[i - 1]) if i else (v.channels, v.kernel_size)
-        stages[f"stage_{i}"] = stage(v, before, width, kernel=kernel, depth=depth)
+        stages[f"stage_{i}"] = convnext_stage(v, before, width, kernel=kernel, depth=depth)
     last = v.num_filters * 2 ** len(ratios)
     return block("other", **stages, head=Conv1d(channels=v.hidden_size, kernel=v.kernel_size, per_group=last))
 
 
 @tower("vibevoice_acoustic_tokenizer")
-def tokenizer(v: Config) -> Block:
+def vibevoice_tokenizer(v: Config) -> Block:
     """The same, and its mirror, which makes a waveform (VibeVoiceAcousticTokenizerModel)."""
-    ratios, depths = sizes(v)
+    ratios, depths = downsampling_plan(v)
     stages: dict[str, Component] = {}
     before, kernels = v.hidden_size, [v.kernel_size, *(2 * ratio for ratio in reversed(ratios))]
     for i, (kernel, depth) in enumerate(zip(kernels, reversed(depths), strict=False)):
         width = v.num_filters * 2 ** (len(depths) - 1 - i)
-        stages[f"stage_{i}"] = stage(v, before, width, kernel=kernel, depth=depth)
+        stages[f"stage_{i}"] = convnext_stage(v, before, width, kernel=kernel, depth=depth)
         before = width
     head = Conv1d(channels=v.channels, kernel=v.kernel_size, per_group=v.num_filters)
-    return block("other", encoder=tokenizer_encoder(v), decoder=block(**stages, head=head))
+    return block("other", encoder=vibevoice_tokenizer_encoder(v), decoder=block(**stages, head=head))
 
 
-def sizes(v: Config) -> tuple[list[int], list[int]]:
+def downsampling_plan(v: Config) -> tuple[list[int], list[int]]:
     """What each step down joins, and how many layers follow each step and come before all."""
     ratios, depths = v.size_list("downsampling_ratios"), v.size_list("depths")
     v.require(len(depths) > len(ratios), f"depths has {len(depths)} entries, fewer than {len(ratios) + 1}")
     return ratios, depths
 
 
-def stage(v: Config, before: int, width: int, *, kernel: int, depth: int) -> Block:
+def convnext_stage(v: Config, before: int, width: int, *, kernel: int, depth: int) -> Block:
     """A convolution from one width to another, and layers of the second."""
     conv = Conv1d(channels=width, kernel=kernel, per_group=before)
-    return block(conv=conv, layers=stack("audio", Run(depth, convnext(v, width))))
+    return block(conv=conv, layers=stack("audio", Run(depth, convnext_layer(v, width))))
 
 
-def convnext(v: Config, width: int) -> Block:
+def convnext_layer(v: Config, width: int) -> Block:
     """A depthwise convolution and an FFN, each behind a norm and scaled channel by channel (2201.03545)."""
     norm, scale = tower_norm(width, bias=False), Param(shape=(width,))
     return block(
@@ -68,7 +68,7 @@ def convnext(v: Config, width: int) -> Block:
     )
 
 
-def connector(d_in: int, d: int) -> Block:
+def speech_connector(d_in: int, d: int) -> Block:
     """Two layers around a norm, from sound to the language model."""
     first, second = Linear(d_in=d_in, d_out=d, bias=True), Linear(d_in=d, d_out=d, bias=True)
     return block("projector", linear_1=first, norm=Norm(width=d), linear_2=second)
@@ -78,24 +78,24 @@ def connector(d_in: int, d: int) -> Block:
 def vibevoice_asr(c: Config) -> Component:
     """Two encoders of a waveform, two layers behind each, Qwen2 (VibeVoiceAsrForConditionalGeneration)."""
     language, d = audio_text_model(c, tied=False)
-    readers, _ = two_readers(c, "acoustic_tokenizer_encoder_config", "semantic_tokenizer_encoder_config", d)
+    readers, _ = speech_towers(c, "acoustic_tokenizer_encoder_config", "semantic_tokenizer_encoder_config", d)
     return assemble_multimodal(language, **readers)
 
 
-def two_readers(c: Config, sound: str, sense: str, width: int) -> tuple[dict[str, Component], int]:
+def speech_towers(c: Config, sound: str, sense: str, width: int) -> tuple[dict[str, Component], int]:
     """What reads how a voice sounds and what it says, with the layers behind each; channels of the former."""
     (acoustic, one), (semantic, two) = tower_in(c, sound), tower_in(c, sense)
     readers: dict[str, Component] = dict(
         acoustic_tower=acoustic,
-        acoustic_projector=connector(one.hidden_size, width),
+        acoustic_projector=speech_connector(one.hidden_size, width),
         semantic_tower=semantic,
-        semantic_projector=connector(two.hidden_size, width),
+        semantic_projector=speech_connector(two.hidden_size, width),
     )
     return readers, one.hidden_size
 
 
 @tower("vibevoice_diffusion")
-def diffusion_head(v: Config) -> Block:
+def vibevoice_diffusion_head(v: Config) -> Block:
     """Gated FFNs steered by what is said and by the time, from noise to a frame of sound (VibeVoiceDiffusionHead)."""
     d, latent = v.hidden_size, v.latent_size
     layer = block(ffn=glu(v, bias=v.mlp_bias), norm=tower_norm(d, bias=False), steer=Linear(d_in=d, d_out=3 * d))
@@ -115,7 +115,7 @@ def diffusion_head(v: Config) -> Block:
 def vibevoice(c: Config) -> Component:
     """Two readers of sound, any language model, and a head that speaks by diffusion (VibeVoiceFor...Generation)."""
     language, d = any_language_model(c)
-    readers, latent = two_readers(c, "audio_config", "semantic_model_config", d)
+    readers, latent = speech_towers(c, "audio_config", "semantic_model_config", d)
     head, _ = tower_in(c, "diffusion_head_config", hidden_size=d, latent_size=latent)
     return assemble_multimodal(
         language,

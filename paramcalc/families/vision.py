@@ -16,13 +16,13 @@ from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 # Those that a class may name freely: complete models, with no merger to follow.
-LONE = (
+STANDALONE_TOWERS = (
     *("clip_vision_model", "idefics3_vision", "internvl_vision", "pixtral"),
     *("siglip2_vision_model", "siglip_vision_model", "smolvlm_vision"),
 )
 
 
-def vision(c: Config, *, any_kind: bool = False) -> tuple[Block, Config]:
+def vision_tower(c: Config, *, any_kind: bool = False) -> tuple[Block, Config]:
     """The tower in vision_config, and the view of that section.
 
     `any_kind` where the class builds whatever model_type the section names; else it is always the declared one.
@@ -30,7 +30,11 @@ def vision(c: Config, *, any_kind: bool = False) -> tuple[Block, Config]:
     kind = c.section_schema("vision_config").kind
     if any_kind:
         kind = c.section("vision_config", ConfigSchema(dict(model_type=kind))).model_type
-        c.require(kind in LONE, f"vision_config is a {kind}, which cannot be counted", f"known: {', '.join(LONE)}")
+        c.require(
+            kind in STANDALONE_TOWERS,
+            f"vision_config is a {kind}, which cannot be counted",
+            f"known: {', '.join(STANDALONE_TOWERS)}",
+        )
     return tower_in(c, "vision_config", kind=kind)
 
 
@@ -43,7 +47,7 @@ def patches(v: Config, *, bias: bool = True) -> PatchEmbedding:
     return PatchEmbedding(width=v.hidden_size, channels=v.num_channels, patch=(p, p), bias=bias)
 
 
-def cubes(v: Config, width: int | None = None, *, bias: bool = True) -> PatchEmbedding:
+def video_patches(v: Config, width: int | None = None, *, bias: bool = True) -> PatchEmbedding:
     """One vector for each square patch of a few frames."""
     p, frames, d = v.patch_size, v.temporal_patch_size, width or v.hidden_size
     return PatchEmbedding(width=d, channels=v.in_channels, patch=(p, p), frames=frames, bias=bias)
@@ -55,12 +59,12 @@ def patch_count(v: Config) -> int:
     return side * side
 
 
-def plain(v: Config) -> Block:
+def vit_layer(v: Config) -> Block:
     """ViT's layer: norms with a bias, attention and a plain FFN with biases everywhere."""
     return pre_norm(layer_norm(v), mha(v), mlp(v, v.intermediate_size))
 
 
-def square(v: Config) -> int:
+def patches_per_merge(v: Config) -> int:
     """Vectors that a merger joins into one."""
     side: int = v.spatial_merge_size
     return side * side
@@ -79,16 +83,16 @@ def two_layers(d_in: int, hidden: int, d_out: int, *, bias: bool = True) -> dict
 @tower("granite_docling_vision")
 def siglip(v: Config) -> Block:
     """A ViT without a class token, and perhaps an attention pooling head (SigLIP, 2303.15343; SiglipVisionModel)."""
-    return pooled(v, patch_count(v))
+    return siglip_tower(v, patch_count(v))
 
 
 @tower("siglip2_vision_model", "cosmos3_edge_vision")
 def siglip2(v: Config) -> Block:
     """SigLIP over images of any shape, its positions stretched to each (SigLIP 2, 2502.14786; Siglip2VisionModel)."""
-    return pooled(v, v.num_patches)
+    return siglip_tower(v, v.num_patches)
 
 
-def pooled(v: Config, positions: int) -> Block:
+def siglip_tower(v: Config, positions: int) -> Block:
     """SigLIP with so many positions."""
     d = v.hidden_size
     probe = Param(shape=(1, 1, d))
@@ -97,13 +101,13 @@ def pooled(v: Config, positions: int) -> Block:
         "vision",
         patches=patches(v),
         positions=Embedding(rows=positions, width=d),
-        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        layers=stack("vision", Run(v.num_hidden_layers, vit_layer(v))),
         norm=layer_norm(v),
         pooling=pooling if v.vision_use_head else None,
     )
 
 
-def averaged(v: Config, d_out: int) -> Block:
+def gemma3_projector(v: Config, d_out: int) -> Block:
     """Gemma 3's projector: patches are averaged, normalised and projected (Gemma3MultiModalProjector)."""
     return block("projector", norm=rms(v), weight=Param(shape=(v.hidden_size, d_out)))
 
@@ -117,7 +121,7 @@ def clip(v: Config) -> Block:
         patches=patches(v, bias=False),
         positions=Embedding(rows=patch_count(v) + 1, width=v.hidden_size),
         pre_norm=layer_norm(v),
-        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        layers=stack("vision", Run(v.num_hidden_layers, vit_layer(v))),
         norm=layer_norm(v),
     )
 
@@ -148,7 +152,7 @@ def llama4_vision(v: Config) -> Block:
         class_token=Param(shape=(d,)),
         positions=Param(shape=(patch_count(v) + 1, d)),
         pre_norm=layer_norm(v),
-        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        layers=stack("vision", Run(v.num_hidden_layers, vit_layer(v))),
         norm=layer_norm(v),
         adapter=adapter,
     )
@@ -194,13 +198,15 @@ def qwen2_vision(v: Config) -> Block:
     heads, channels = head_layout(v, d)
     attn = sized_attention(d, heads, channels, bias=True)
     layer = pre_norm(Norm(width=d, bias=True), attn, Mlp(width=d, hidden=d * v.mlp_ratio, gated=False, bias=True))
-    return block("vision", patches=cubes(v, d, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer)))
+    return block(
+        "vision", patches=video_patches(v, d, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer))
+    )
 
 
 def qwen2_merger(v: Config) -> Block:
     """Joins neighbouring vectors and projects them."""
     d = v.embed_dim
-    return merger(Norm(width=d, bias=True), d * square(v), v.hidden_size)
+    return patch_merger(Norm(width=d, bias=True), d * patches_per_merge(v), v.hidden_size)
 
 
 @tower("qwen2_5_vl_vision", "qwen2_5_omni_vision_encoder")
@@ -208,12 +214,14 @@ def qwen2_5_vision(v: Config) -> Block:
     """Llama's layer with biases, most of them within windows (Qwen2.5-VL, 2502.13923)."""
     ignored_fields(v, in_chans=v.in_channels)
     layer = pre_norm(rms(v), mha(v), glu(v, bias=True))
-    return block("vision", patches=cubes(v, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer)))
+    return block(
+        "vision", patches=video_patches(v, bias=False), layers=stack("vision", Run(v.num_hidden_layers, layer))
+    )
 
 
 def qwen2_5_merger(v: Config) -> Block:
     """Joins neighbouring vectors and projects them."""
-    return merger(rms(v), v.hidden_size * square(v), v.out_hidden_size)
+    return patch_merger(rms(v), v.hidden_size * patches_per_merge(v), v.out_hidden_size)
 
 
 @tower("qwen3_vl_vision", "qwen3_vl_moe_vision", "qwen3_omni_moe_vision_encoder")
@@ -222,26 +230,26 @@ def qwen3_vision(v: Config) -> Block:
     """A ViT with learned and rotary positions (Qwen3VLVisionModel)."""
     return block(
         "vision",
-        patches=cubes(v),
+        patches=video_patches(v),
         positions=Embedding(rows=v.num_position_embeddings, width=v.hidden_size),
-        layers=stack("vision", Run(v.num_hidden_layers, plain(v))),
+        layers=stack("vision", Run(v.num_hidden_layers, vit_layer(v))),
     )
 
 
 def qwen3_merger(v: Config, *, deep: bool) -> Block:
     """Joins neighbouring vectors and projects them; once more for each layer whose output feeds the decoder's."""
-    joined = v.hidden_size * square(v)
-    last = merger(layer_norm(v), joined, v.out_hidden_size)
+    joined = v.hidden_size * patches_per_merge(v)
+    last = patch_merger(layer_norm(v), joined, v.out_hidden_size)
     if not deep:
         return last
     tapped = v.list_of("deepstack_visual_indexes")
-    each = merger(Norm(width=joined, bias=True), joined, v.out_hidden_size)
+    each = patch_merger(Norm(width=joined, bias=True), joined, v.out_hidden_size)
     return block(
         "projector", **last.items, **{f"deepstack_{i}": each for i in range(3 if tapped is None else len(tapped))}
     )
 
 
-def merger(norm: Norm, joined: int, d_out: int) -> Block:
+def patch_merger(norm: Norm, joined: int, d_out: int) -> Block:
     """A norm, and two layers over vectors that lie beside each other."""
     return block("projector", norm=norm, **two_layers(joined, joined, d_out))
 
@@ -252,7 +260,7 @@ def glm4v_vision(v: Config) -> Block:
     attn = mha(v, qkv_bias=v.attention_bias, out_bias=False)
     return block(
         "vision",
-        patches=cubes(v),
+        patches=video_patches(v),
         post_conv_norm=rms(v),
         positions=Embedding(rows=patch_count(v), width=v.hidden_size),
         layers=stack("vision", Run(v.num_hidden_layers, pre_norm(rms(v), attn, glu(v, v.out_hidden_size)))),
@@ -283,7 +291,7 @@ def internvl_vision(v: Config) -> Block:
         v.norm_type in ("layer_norm", "rms_norm"), f"norm_type {v.norm_type!r} is neither layer_norm nor rms_norm"
     )
     norm = Norm(width=d, bias=v.norm_type == "layer_norm")
-    image, patch = pair(v, "image_size"), pair(v, "patch_size")
+    image, patch = height_and_width(v, "image_size"), height_and_width(v, "patch_size")
     count = symbolic("patches", (image[0] // patch[0]) * (image[1] // patch[1]), origin="image_size / patch_size")
     token, qk_norm = Param(shape=(1, 1, d)), Norm(width=d) if v.use_qk_norm else None
     attn = mha(v, qkv_bias=bias, qk_norm=qk_norm)
@@ -300,7 +308,7 @@ def internvl_vision(v: Config) -> Block:
     )
 
 
-def pair(v: Config, name: str) -> tuple[int, int]:
+def height_and_width(v: Config, name: str) -> tuple[int, int]:
     """Height and width: a pair, or one number for both."""
     if not isinstance(v.raw(name), list):
         both = getattr(v, name)

@@ -97,11 +97,11 @@ def modernbert_decoder(c: Config) -> Block:
         embed_norm=norm,
         layers=stack("decoder", [layer(i, word) for i, word in enumerate(words)]),
         norm=norm,
-        **modernbert_head(c, norm),
+        **modernbert_decoder_head(c, norm),
     )
 
 
-def modernbert_head(c: Config, norm: Norm) -> dict[str, Component]:
+def modernbert_decoder_head(c: Config, norm: Norm) -> dict[str, Component]:
     """A transform and a norm before the output matrix or the classifier."""
     d, bias = c.hidden_size, c.classifier_bias
     transform = {"transform": Linear(d_in=d, d_out=d, bias=bias, category="head"), "head_norm": norm}

@@ -12,7 +12,7 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import unknown_head
 from paramcalc.families.builders.towers import require_model_type
 from paramcalc.families.registry import get_family, split_class
-from paramcalc.families.vision import vision
+from paramcalc.families.vision import vision_tower
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Stack, block
 from paramcalc.tree.language import LanguageModel
@@ -59,7 +59,7 @@ def vision_language_model(c: Config, projector: Projector, *, any_tower: bool = 
     """
     if text_alone(c):
         return section_alone(c, "vision_config")
-    seen, v = vision(c, any_kind=any_tower)
+    seen, v = vision_tower(c, any_kind=any_tower)
     language, d = own_language_model(c, flat=flat)
     return assemble_multimodal(language, vision_tower=seen, projector=projector(v, d))
 
@@ -134,7 +134,7 @@ def wrap_any_language_model(c: Config, projector: Projector, *, any_tower: bool 
     """
     if "TextModel" in c.architecture or "TextFor" in c.architecture:
         return section_alone(c, "vision_config")
-    seen, v = vision(c, any_kind=any_tower)
+    seen, v = vision_tower(c, any_kind=any_tower)
     language, d = any_language_model(c)
     return assemble_multimodal(language, vision_tower=seen, projector=projector(v, d))
 
