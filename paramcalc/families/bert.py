@@ -61,8 +61,8 @@ def megatron_bert(c: Config) -> Block:
     return encoder(c, before, encoder_layer(c, norm_first=True), heads, norm=layer_norm(c))
 
 
-@family("xlm-roberta-xl", embed_norm=False)
 @family("roberta-prelayernorm", embed_norm=True)
+@family("xlm-roberta-xl", embed_norm=False)
 def roberta_prelayernorm(c: Config) -> Block:
     """RoBERTa with the norms first, perhaps one after the embeddings too (RobertaPreLayerNormForMaskedLM)."""
     before = embeddings(c, c.hidden_size, norm=c.embed_norm)

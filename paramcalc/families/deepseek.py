@@ -34,7 +34,7 @@ def deepseek_v2(c: Config) -> Block:
     return decoder(c, latent_attention(c), ffn, ffn_words=dense_then_sparse(c))
 
 
-@family("sarvam_mla", "kimi_k2", "deepseek_v3")
+@family("deepseek_v3", "kimi_k2", "sarvam_mla")
 def deepseek_v3(c: Config) -> Block:
     """DeepSeek-V2 with a buffer of corrections that balance the experts (DeepseekV3ForCausalLM).
 

@@ -91,7 +91,7 @@ def diffllama(c: Config) -> Block:
     return decoder(c, gqa(c, bias=c.attention_bias, inner=weights, maps=2), glu(c))
 
 
-@family("jais2", "nemotron")
+@family("nemotron", "jais2")
 def nemotron(c: Config) -> Block:
     """Llama with LayerNorms and a plain FFN (NemotronForCausalLM)."""
     ffn = mlp(c, c.intermediate_size, bias=c.mlp_bias)

@@ -23,7 +23,7 @@ from paramcalc.families.builders.vision_language import (
     section_alone,
     text_alone,
 )
-from paramcalc.families.registry import family
+from paramcalc.families.registry import family, get_family
 from paramcalc.families.vision import patches, two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
@@ -194,7 +194,7 @@ def dots3_note(c: Config) -> Component:
     if text_alone(c):
         if c.raw("text_config") is None:
             c.raw("vision_config"), c.raw("audio_config")
-            return dots3_note_text(c)
+            return get_family("dots3_note_text").recipe(c)
         return section_alone(c, "vision_config", "audio_config")
     (seen, v), (sound, a) = tower_in(c, "vision_config"), tower_in(c, "audio_config")
     language, d = own_language_model(c, flat=True)

@@ -6,21 +6,15 @@ from paramcalc.base.symbolic import symbolic
 from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import unknown_head
-from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.towers import tower_in
 from paramcalc.families.builders.vision_language import assemble_multimodal
 from paramcalc.families.registry import family, get_family
-from paramcalc.families.vision import internvl_vision, two_layers
+from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Block, block
+from paramcalc.tree.containers import block
 from paramcalc.tree.leaves import Norm, Param
 
 INTERNVL_LANGUAGES = ("internlm2", "llama", "phi3", "qwen2", "qwen3", "qwen3_moe")
-
-
-@tower("intern_vit_6b")
-def intern_vit(v: Config) -> Block:
-    """InternViT under the names of its own class (InternVisionModel)."""
-    return internvl_vision(v)
 
 
 @family("internvl_chat")

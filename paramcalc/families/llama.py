@@ -83,7 +83,7 @@ def starcoder2(c: Config) -> Block:
     return decoder(c, attn, ffn, norm=layer_norm(c))
 
 
-@family("stablelm_epoch", "stablelm")
+@family("stablelm", "stablelm_epoch")
 def stablelm(c: Config) -> Block:
     """LayerNorms, gated FFN, optional q/k/v biases and one QK norm per head; parallel or not (StableLmForCausalLM)."""
     attn = (qk_norm_separate if c.qk_layernorm else gqa)(c, qkv_bias=c.use_qkv_bias)

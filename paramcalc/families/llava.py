@@ -91,8 +91,8 @@ def paligemma(c: Config) -> Component:
     return wrap_any_language_model(c, projector)
 
 
-@family("aya_vision", "cohere2_vision", ties="above")
-def aya_vision(c: Config) -> Component:
+@family("cohere2_vision", "aya_vision", ties="above")
+def cohere2_vision(c: Config) -> Component:
     """SigLIP, neighbouring patches joined, a gated projection, Command R (AyaVisionForConditionalGeneration)."""
     aya, side = c.family == "aya_vision", c.downsample_factor
 

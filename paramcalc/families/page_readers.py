@@ -103,7 +103,7 @@ def minicpmv_vision(v: Config) -> Block:
     return block("vision", **siglip(v).items, merger=merger)
 
 
-@family("minicpm_ocr", "minicpmv4_6", "minicpmv4_7", ties="above")
+@family("minicpmv4_6", "minicpmv4_7", "minicpm_ocr", ties="above")
 def minicpmv(c: Config) -> Component:
     """SigLIP, mergers of neighbouring patches, Qwen 3.5 (MiniCPM-V; MiniCPMV4_6ForConditionalGeneration)."""
 

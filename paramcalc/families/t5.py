@@ -27,9 +27,7 @@ def t5(c: Config) -> Block:
     With tie_word_embeddings false (T5 1.1, Flan-T5) published checkpoints hold a head of their own; transformers 5
     ties it by force.
     """
-    return t5_model(
-        c, lambda role, depth: first_and_rest(t5_layer(c, role, buckets=t5_buckets(c)), t5_layer(c, role), depth, role)
-    )
+    return t5_encoder_decoder(c)
 
 
 @family("umt5", unstated_depth=8, can_untie=False)
@@ -98,7 +96,8 @@ def udop(c: Config) -> Block:
     """
     height, width = height_and_width(c, "patch_size")
     patches = PatchEmbedding(width=c.hidden_size, channels=c.num_channels, patch=(height, width))
-    places, parts = Embedding(rows=c.max_2d_position_embeddings, width=c.hidden_size, sharded=False), dict(t5(c).items)
+    places = Embedding(rows=c.max_2d_position_embeddings, width=c.hidden_size, sharded=False)
+    parts = dict(t5_encoder_decoder(c).items)
     inputs: dict[str, dict[str, Component]] = {
         "encoder": {"patches": patches.replace(tied_to="patches"), "places": block(x=places, y=places)},
         "decoder": {"patches": patches},
@@ -153,6 +152,13 @@ def pix2struct(c: Config) -> Component:
 
 
 # -- parts -------------------------------------------------------------------------------------------------------
+
+
+def t5_encoder_decoder(c: Config) -> Block:
+    """T5's encoder and decoder: only the first layer of each holds the position buckets."""
+    return t5_model(
+        c, lambda role, depth: first_and_rest(t5_layer(c, role, buckets=t5_buckets(c)), t5_layer(c, role), depth, role)
+    )
 
 
 def t5_model(c: Config, stack_of: Callable[[str, int], Stack]) -> Block:

@@ -283,7 +283,7 @@ def glm4v_merger(v: Config, hidden: int) -> Block:
 # -- InternVL ----------------------------------------------------------------------------------------------------
 
 
-@tower("internvl_vision", "qianfan_ocr_vision")
+@tower("internvl_vision", "qianfan_ocr_vision", "intern_vit_6b")
 def internvl_vision(v: Config) -> Block:
     """A ViT with a class token and a learned scale behind each part (InternVLVisionModel)."""
     d, bias = v.hidden_size, v.attention_bias
