@@ -17,7 +17,7 @@ from paramcalc.families.builders.decoder import causal_lm, rms
 from paramcalc.families.builders.ffn import moe
 from paramcalc.families.builders.layer_types import DENSE, SPARSE, every, mlp_types
 from paramcalc.families.builders.mtp import unbuilt_mtp
-from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.towers import tower, tower_in, tower_schema
 from paramcalc.families.builders.vision_language import (
     assemble_multimodal,
     only_text,
@@ -26,7 +26,6 @@ from paramcalc.families.builders.vision_language import (
     text_alone,
 )
 from paramcalc.families.registry import family
-from paramcalc.families.schemas import config_schema, schema_entries
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
@@ -187,7 +186,7 @@ def inkling_mm(c: Config) -> Component:
         return section_alone(c, "vision_config", "audio_config")
     language, d = own_language_model(c)
     kind = c.section_schema("vision_config").kind
-    v = c.section("vision_config", config_schema(schema_entries(__name__)[kind]), family=kind)
+    v = c.section("vision_config", tower_schema(kind), family=kind)
     c.raw("mtp_config")
     if v.num_hidden_layers < len(fold_scales(v)):
         only_text(c, "vision_config", "audio_config")
