@@ -26,7 +26,7 @@ from paramcalc.tree.containers import Block
 
 
 def delta_mla_decoder(
-    c: Config, delta: KimiDeltaAttention, default: list[str], *, gate: Component | None = None
+    c: Config, delta: Component, default: list[str], *, gate: Component | None = None
 ) -> Block:
     """Kimi's decoder: delta attention and latent attention, a few dense layers first, then experts."""
     attn = latent_attention(c, gate=gate)
