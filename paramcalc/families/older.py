@@ -116,7 +116,7 @@ def xl_head(c: Config, *, logits: bool) -> dict[str, Component]:
         case "token_classification" | "question_answering_simple":
             return {"classifier": dense(d, num_labels(c))}
         case "question_answering":
-            end = block(dense=dense(2 * d, d), norm=layer_norm(c), logits=dense(d, 1))
+            end = block(dense=dense(2 * d, d), norm=Norm(width=d, bias=True), logits=dense(d, 1))
             answer = block(dense=dense(2 * d, d), logits=dense(d, 1, bias=False))
             return {"start": dense(d, 1), "end": end, "answer": answer}
         case "none":
