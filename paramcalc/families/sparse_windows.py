@@ -33,7 +33,8 @@ from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block
 from paramcalc.tree.leaves import Norm
 
-CHUNKED_ATTENTION, BLOCK_SPARSE = "chunked_attention", "minimax_m3_sparse"
+CHUNKED_ATTENTION = "chunked_attention"
+BLOCK_SPARSE = "minimax_m3_sparse"
 
 
 @family("afmoe")
