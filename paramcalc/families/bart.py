@@ -6,6 +6,7 @@ from paramcalc.components import Moe, Router
 from paramcalc.config.view import Config
 from paramcalc.families.builders.decoder import layer_norm
 from paramcalc.families.builders.encoder_decoder import (
+    M2M_LAYOUT,
     BartLayout,
     bart_attention,
     bart_head,
@@ -20,8 +21,6 @@ from paramcalc.families.builders.heads import lm_head, unknown_head
 from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Embedding, Linear
-
-M2M_LAYOUT = BartLayout(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=False)
 
 
 @family("bart", form=BartLayout(unstated_labels=3))
