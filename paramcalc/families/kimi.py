@@ -25,9 +25,7 @@ from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block
 
 
-def delta_mla_decoder(
-    c: Config, delta: Component, default: list[str], *, gate: Component | None = None
-) -> Block:
+def delta_mla_decoder(c: Config, delta: Component, default: list[str], *, gate: Component | None = None) -> Block:
     """Kimi's decoder: delta attention and latent attention, a few dense layers first, then experts."""
     attn = latent_attention(c, gate=gate)
     ffn_words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
