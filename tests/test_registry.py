@@ -27,7 +27,11 @@ NAMES = [name for name in index() if name != "transformer"]
 
 # Whisper's encoder under other names, which is read as one.
 WHISPERS = {"audioflamingo3_encoder", "moss_transcribe_diarize_audio", "qwen2_audio_encoder", "voxtral_encoder"}
-READINGS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "paramcalc/families/schemas").glob("*.json")}
+SCHEMAS = ROOT / "paramcalc" / "families" / "schemas"
+READINGS = {
+    ".".join(path.relative_to(SCHEMAS).with_suffix("").parts): json.loads(path.read_text())
+    for path in SCHEMAS.rglob("*.json")
+}
 
 
 @pytest.mark.parametrize("module", sorted(READINGS))

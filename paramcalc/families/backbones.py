@@ -31,7 +31,14 @@ from paramcalc.families.builders.layer_types import (
     mlp_types,
     per_layer_overrides,
 )
-from paramcalc.families.builders.mla import INDEXED, latent_attention, lightning_indexer, mla_moe, shared_width
+from paramcalc.families.builders.mla import (
+    INDEXED,
+    indexer_types,
+    latent_attention,
+    lightning_indexer,
+    mla_moe,
+    shared_width,
+)
 from paramcalc.families.builders.mtp import unbuilt_mtp
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
@@ -216,11 +223,6 @@ def ernie4_5_vl_moe_text(c: Config) -> Block:
     seen = moe(c, image, experts=c.num_experts, router=images).replace(top_k=0)
     ffn = {DENSE: glu(c, bias=bias), SPARSE: block(text=experts, image=seen)}
     return decoder(c, gqa(c, bias=bias), ffn, ffn_words=mlp_types(c, first_dense(c, 1)))
-
-
-def indexer_types(c: Config) -> list[str]:
-    """Which layers have an indexer: all of them unless indexer_types says otherwise."""
-    return c.layer_words("indexer_types", ("full", "shared")) or ["full"] * c.num_hidden_layers
 
 
 @family("mistral_large4_text")

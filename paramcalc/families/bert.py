@@ -9,12 +9,12 @@ from paramcalc.components import Attention, Mlp
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import equal_heads, mha, sized_attention
 from paramcalc.families.builders.decoder import layer_norm
-from paramcalc.families.builders.encoder import embeddings, encoder, encoder_layer, projected
+from paramcalc.families.builders.encoder import embeddings, encoder, encoder_layer, narrow_embeddings, projected
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import (
     ALL_HEADS,
     dense_head,
-    discriminator,
+    electra_heads,
     encoder_heads,
     lm_head,
     masked_lm_head,
@@ -25,7 +25,7 @@ from paramcalc.families.builders.heads import (
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block
-from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param, Product
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Param, Product
 
 # -- BERT with another table or another head ---------------------------------------------------------------------
 
@@ -167,35 +167,10 @@ def ibert(c: Config) -> Block:
 # -- narrow embeddings -------------------------------------------------------------------------------------------
 
 
-def narrow_embeddings(c: Config, width: int, *, rows: int | None = None) -> dict[str, Component]:
-    """Embeddings of a width of their own, and a projection where it is not that of the layers."""
-    return embeddings(c, width, rows=rows) | (projected(c, width) if width != c.hidden_size else {})
-
-
 @family("electra")
 def electra(c: Config) -> Block:
     """BERT with narrow embeddings, without a pooler; pre-training tells replaced tokens (ElectraForPreTraining)."""
     return encoder(c, narrow_embeddings(c, c.embedding_size), encoder_layer(c), electra_heads(c))
-
-
-def electra_heads(c: Config) -> dict[str, Component]:
-    """A generator's head, a discriminator, or a classifier with a dense layer of its own."""
-    heads = encoder_heads(
-        c,
-        c.embedding_size,
-        lm_head=electra_generator(c),
-        pooled=(),
-        transformed=("sequence_classification",),
-        pretraining=discriminator(c),
-    )
-    return summary_projection(c) | heads
-
-
-def electra_generator(c: Config) -> Block:
-    """A dense layer to the width of the embeddings, a norm, and their own matrix with a bias."""
-    width = c.embedding_size
-    head = lm_head(c, width, owner="embed_tokens", bias=True)
-    return block(transform=dense_head(c, width), norm=Norm(width=width, bias=True), decoder=head)
 
 
 @family("convbert")

@@ -11,13 +11,14 @@ from paramcalc.families.builders.decoder import causal_lm, layer_norm, pre_norm,
 from paramcalc.families.builders.encoder import embeddings, encoder_layer
 from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.heads import masked_lm_head, unknown_head
+from paramcalc.families.builders.projectors import resampler_layers
 from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision import vit_layer
 from paramcalc.families.builders.vision_language import assemble_multimodal, only_text, own_text
-from paramcalc.families.page_towers import swin_width
 from paramcalc.families.registry import family, get_family, split_class
-from paramcalc.families.vision import vit_layer
+from paramcalc.families.towers.vision_special import swin_width
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Block, Run, Stack, block, stack
+from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 from paramcalc.tree.weights import by_vocabulary
 
@@ -182,13 +183,6 @@ def idefics_resampler(p: Config, v: Config) -> Block:
     layers = resampler_layers(v, attn, mlp(v, 4 * v.hidden_size, bias=False), depth=p.resampler_depth)
     queries = Param(shape=(p.resampler_n_latents, v.hidden_size))
     return block("projector", queries=queries, layers=layers, norm=layer_norm(v))
-
-
-def resampler_layers(v: Config, attn: Component, ffn: Component, *, depth: int) -> Stack:
-    """Layers of queries that look at the tower's output and at themselves (Flamingo, 2204.14198, section 2.1)."""
-    norm = layer_norm(v)
-    layer = block(context_norm=norm, query_norm=norm, attn=attn, ffn_norm=norm, ffn=ffn)
-    return stack("projector", Run(depth, layer))
 
 
 @tower("saprot")

@@ -8,7 +8,9 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa, mha, sized_attention
 from paramcalc.families.builders.decoder import layer_norm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, learned_activation
-from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.projectors import qwen2_5_merger, two_layers
+from paramcalc.families.builders.towers import tower, tower_in, vision_tower
+from paramcalc.families.builders.vision import patch_count, patches, video_patches, vit_layer
 from paramcalc.families.builders.vision_language import (
     any_language_model,
     assemble_multimodal,
@@ -16,17 +18,8 @@ from paramcalc.families.builders.vision_language import (
     with_stack_role,
     wrap_any_language_model,
 )
-from paramcalc.families.page_towers import sam_neck
 from paramcalc.families.registry import family
-from paramcalc.families.vision import (
-    patch_count,
-    patches,
-    qwen2_5_merger,
-    two_layers,
-    video_patches,
-    vision_tower,
-    vit_layer,
-)
+from paramcalc.families.towers.vision_special import sam_neck
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param

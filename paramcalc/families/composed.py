@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import unknown_head
+from paramcalc.families.builders.sections import section_model
 from paramcalc.families.builders.vision_language import with_stack_role
-from paramcalc.families.registry import family, get_family
-from paramcalc.tree.component import Component
+from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Linear
-
-
-def section_model(c: Config, section: str, head: str, **fixed: Any) -> tuple[Component, Config]:
-    """The model in a section of the config, with a head of its own; the declared one where there is no section.
-
-    `fixed` are fields that the whole decides, whatever the section says.
-    """
-    ours = c.section_schema(section)
-    stated = c.section(section, ConfigSchema({})).raw("model_type") or ours.kind
-    one = get_family(stated)
-    reading = one.schema._replace(fixed={**one.schema.fixed, **fixed})
-    if not c.has(section):
-        defaults, sections = {**reading.defaults, **ours.defaults}, {**reading.sections, **ours.sections}
-        reading = reading._replace(defaults=defaults, sections=sections)
-    view = c.section(section, reading, family=stated, head=head)
-    return one.recipe(view), view
 
 
 @family("encoder-decoder")

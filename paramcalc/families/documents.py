@@ -6,18 +6,12 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import equal_heads, gqa, mha
 from paramcalc.families.builders.decoder import decoder, layer_norm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower
+from paramcalc.families.builders.vision import patch_count, patches, patches_per_merge, video_patches, vit_layer
 from paramcalc.families.builders.vision_language import vision_language_model, wrap_any_language_model
 from paramcalc.families.registry import family
-from paramcalc.families.vision import (
-    glm4v_merger,
-    patch_count,
-    patches,
-    patches_per_merge,
-    two_layers,
-    video_patches,
-    vit_layer,
-)
+from paramcalc.families.vision import glm4v_merger
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm

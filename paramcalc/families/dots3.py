@@ -9,14 +9,16 @@ from paramcalc.components import Conv2d, LatentAttention, Mlp
 from paramcalc.components.sparse import IndexKeys
 from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
-from paramcalc.families.audio_encoders import tower_norm
 from paramcalc.families.builders.attention import equal_heads, head_gate, mha, sized_attention, with_options
+from paramcalc.families.builders.audio import tower_norm
 from paramcalc.families.builders.decoder import decoder, layer_norm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import DENSE, FULL, SLIDING, SPARSE, mlp_types, per_layer_overrides
 from paramcalc.families.builders.mla import INDEXED, lightning_indexer, moe_layer_freq_types
 from paramcalc.families.builders.mtp import unbuilt_mtp
+from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision import patches
 from paramcalc.families.builders.vision_language import (
     assemble_multimodal,
     own_language_model,
@@ -24,7 +26,6 @@ from paramcalc.families.builders.vision_language import (
     text_alone,
 )
 from paramcalc.families.registry import family, get_family
-from paramcalc.families.vision import patches, two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Linear, Norm

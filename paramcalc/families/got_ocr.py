@@ -7,10 +7,10 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.audio_language import audio_text_model
 from paramcalc.families.builders.encoder_decoder import BartLayout, bart_stack
 from paramcalc.families.builders.heads import decoder_head
+from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower_in
 from paramcalc.families.builders.vision_language import assemble_multimodal, vision_language_model
 from paramcalc.families.registry import family
-from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Linear

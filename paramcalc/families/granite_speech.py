@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
-from paramcalc.families.audio_encoders import conformer_layer
 from paramcalc.families.builders.attention import equal_heads, sized_attention
+from paramcalc.families.builders.audio import conformer_layer
 from paramcalc.families.builders.audio_language import audio_text_model
 from paramcalc.families.builders.decoder import batch_norm
 from paramcalc.families.builders.ffn import mlp

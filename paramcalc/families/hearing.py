@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from paramcalc.config.view import Config
-from paramcalc.families.audio_encoders import audio_language_model, tower_norm
 from paramcalc.families.builders.attention import equal_heads, gqa, sized_attention
-from paramcalc.families.builders.audio_language import audio_text_model, audio_tower, two_matrices
+from paramcalc.families.builders.audio import tower_norm
+from paramcalc.families.builders.audio_language import audio_language_model, audio_text_model, audio_tower, two_matrices
 from paramcalc.families.builders.decoder import causal_lm, rms
 from paramcalc.families.builders.ffn import glu, mlp
+from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import require_model_type, tower
 from paramcalc.families.builders.vision_language import assemble_multimodal
 from paramcalc.families.registry import family
-from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Conv1d, Linear

@@ -6,10 +6,10 @@ from paramcalc.base.symbolic import symbolic
 from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import unknown_head
+from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower_in
 from paramcalc.families.builders.vision_language import assemble_multimodal
 from paramcalc.families.registry import family, get_family
-from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import block
 from paramcalc.tree.leaves import Norm, Param

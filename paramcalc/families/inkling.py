@@ -11,8 +11,8 @@ from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Attention, CausalConv, Mlp
 from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
-from paramcalc.families.audio_encoders import tower_norm
 from paramcalc.families.builders.attention import head_gate, sized_attention
+from paramcalc.families.builders.audio import tower_norm
 from paramcalc.families.builders.decoder import causal_lm, rms
 from paramcalc.families.builders.ffn import moe
 from paramcalc.families.builders.layer_types import DENSE, SPARSE, every, mlp_types

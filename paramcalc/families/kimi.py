@@ -5,34 +5,14 @@ from __future__ import annotations
 from paramcalc.components import KimiDeltaAttention
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import head_gate
-from paramcalc.families.builders.decoder import decoder
-from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.layer_types import (
-    DENSE,
     FULL,
     LINEAR,
-    SPARSE,
     every,
-    first_dense,
-    ignored_frequency,
-    mixer_types,
-    mlp_types,
 )
-from paramcalc.families.builders.mla import latent_attention, mla_moe
-from paramcalc.families.builders.mtp import unbuilt_mtp
+from paramcalc.families.builders.mla import delta_mla_decoder
 from paramcalc.families.registry import family
-from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block
-
-
-def delta_mla_decoder(c: Config, delta: Component, default: list[str], *, gate: Component | None = None) -> Block:
-    """Kimi's decoder: delta attention and latent attention, a few dense layers first, then experts."""
-    attn = latent_attention(c, gate=gate)
-    ffn_words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
-    ignored_frequency(c)
-    unbuilt_mtp(c)
-    ffn = {DENSE: glu(c), SPARSE: mla_moe(c)}
-    return decoder(c, {FULL: attn, LINEAR: delta}, ffn, mixer_types(c, default), ffn_words)
 
 
 @family("kimi_linear")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
 from paramcalc.families.builders.decoder import ignored_fields, layer_norm
+from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower
+from paramcalc.families.builders.vision import height_and_width, vit_layer
 from paramcalc.families.builders.vision_language import wrap_any_language_model
 from paramcalc.families.registry import family
-from paramcalc.families.vision import height_and_width, two_layers, vit_layer
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Norm, Param

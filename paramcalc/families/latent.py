@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.components import LatentAttention, Router
+from paramcalc.components import Router
 from paramcalc.components.ffn import Experts
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import with_options
@@ -10,8 +10,8 @@ from paramcalc.families.builders.decoder import causal_lm, decoder, ignored_fiel
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import DENSE, SPARSE, first_dense, mlp_types
 from paramcalc.families.builders.mla import (
+    indexed_latent_attention,
     latent_attention,
-    lightning_indexer,
     mla_moe,
     moe_layer_freq_types,
     shared_width,
@@ -21,12 +21,6 @@ from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block
 from paramcalc.tree.leaves import Linear
-
-
-def indexed_latent_attention(c: Config) -> LatentAttention:
-    """Latent attention with an indexer."""
-    attn: LatentAttention = latent_attention(c, indexer=lightning_indexer(c, c.q_lora_rank))
-    return attn
 
 
 @family("glm4_moe_lite")

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
+from paramcalc.families.builders.projectors import feature_layer_count, llava_projector_layers, two_layers
 from paramcalc.families.builders.vision_language import vision_language_model, with_stack_role, wrap_any_language_model
 from paramcalc.families.registry import family
-from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Linear, Norm, Param
-
-
-def feature_layer_count(c: Config) -> int:
-    """Layers of the tower whose outputs are joined: one, or those in the list vision_feature_layer."""
-    stated = c.raw("vision_feature_layer")
-    if isinstance(stated, list):
-        return len(c.layer_indices("vision_feature_layer"))
-    c.require(stated is None or type(stated) is int, "vision_feature_layer must be a layer number or a list of them")
-    return 1
 
 
 @family("llava", ties="either")
@@ -37,12 +28,6 @@ def vipllava(c: Config) -> Component:
         return block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
 
     return wrap_any_language_model(c, projector)
-
-
-def llava_projector_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
-    """Two layers from the outputs of the tower's chosen layers."""
-    d_in = v.hidden_size * feature_layer_count(c) if feature_layer_count(c) != 1 else v.hidden_size
-    return two_layers(d_in, d, d, bias=c.multimodal_projector_bias)
 
 
 @family("llava_next", ties="above")

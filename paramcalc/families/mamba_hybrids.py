@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from paramcalc.components import Mamba2, Mlp, Moe, Router
+from paramcalc.components import Mlp, Moe, Router
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa
 from paramcalc.families.builders.decoder import causal_lm, decoder, rms
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import FULL, LINEAR, mixer_types
 from paramcalc.families.builders.mtp import unbuilt_mtp
-from paramcalc.families.builders.recurrent import mamba, mamba2_mixer
+from paramcalc.families.builders.recurrent import mamba, mamba2_from_prefixed, mamba2_mixer
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block
@@ -38,30 +38,6 @@ def jamba(c: Config) -> Block:
     attends = [i % c.attn_layer_period == c.attn_layer_offset for i in range(c.num_hidden_layers)]
     routes = [i % c.expert_layer_period == c.expert_layer_offset for i in range(c.num_hidden_layers)]
     return decoder(c, {True: attn, False: ssm}, {True: sparse, False: dense}, attends, routes)
-
-
-def mamba2_from_prefixed(
-    c: Config, *, inner: int | None = None, out_bias: bool | None = None, gated_norm: bool = True
-) -> Mamba2:
-    """Mamba-2 from the mamba_ fields; its heads cut `inner`, by default mamba_expand times the width."""
-    inner = c.mamba_expand * c.hidden_size if inner is None else inner
-    heads, stated = c.mamba_n_heads, c.raw("mamba_d_head")
-    channels = inner // heads if stated in (None, "auto") else c.size("mamba_d_head", stated)
-    c.require(heads * channels == inner, f"mamba_n_heads x mamba_d_head ({heads} x {channels}) is not {inner}")
-    return Mamba2(
-        width=c.hidden_size,
-        inner=inner,
-        heads=heads,
-        head_dim=channels,
-        state_size=c.mamba_d_state,
-        groups=c.mamba_n_groups,
-        kernel=c.mamba_d_conv,
-        conv_bias=c.mamba_conv_bias,
-        bias=c.mamba_proj_bias,
-        out_bias=c.mamba_proj_bias if out_bias is None else out_bias,
-        gated_norm=gated_norm,
-        chunk=c.mamba_chunk_size,
-    )
 
 
 @family("bamba")

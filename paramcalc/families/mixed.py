@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from math import isqrt
-from typing import Any
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Mlp
 from paramcalc.components.ffn import Experts
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import gqa, head_dim, head_gate, kv_heads, qk_norm_per_head, sliding
+from paramcalc.families.builders.attention import (
+    gqa,
+    head_dim,
+    head_gate,
+    kv_heads,
+    qk_norm_windowed,
+)
 from paramcalc.families.builders.decoder import causal_lm, decoder, norms_around, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.heads import decoder_head
@@ -132,11 +137,6 @@ def doge(c: Config) -> Block:
 
 
 # -- many small experts ------------------------------------------------------------------------------------------
-
-
-def qk_norm_windowed(c: Config, **options: Any) -> dict[str, Component]:
-    """Full and sliding attention with norms on each query and key head, under the words of `layer_types`."""
-    return sliding(qk_norm_per_head(c, bias=c.attention_bias, **options), c.sliding_window)
 
 
 @family("flint")

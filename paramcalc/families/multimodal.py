@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa, head_dim, with_options
 from paramcalc.families.builders.decoder import causal_lm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.sections import section_language_model
 from paramcalc.families.builders.vision_language import assemble_multimodal
 from paramcalc.families.registry import family, get_family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
-
-
-def section_language_model(c: Config, section: str, model_type: str, **fixed: Any) -> Component:
-    """The language model of a nested config, by the recipe of its own family.
-
-    `fixed` are fields that the whole file decides and the section cannot: who ties the head, most often.
-    """
-    text = get_family(model_type)
-    reading = text.schema._replace(fixed={**text.schema.fixed, **fixed})
-    return text.recipe(c.section(section, reading, family=model_type))
 
 
 @family("fuyu")

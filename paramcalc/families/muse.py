@@ -6,7 +6,9 @@ from paramcalc.base.symbolic import symbolic
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
 from paramcalc.families.builders.decoder import layer_norm
+from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision import vit_layer
 from paramcalc.families.builders.vision_language import (
     assemble_multimodal,
     own_language_model,
@@ -14,7 +16,6 @@ from paramcalc.families.builders.vision_language import (
     text_alone,
 )
 from paramcalc.families.registry import family
-from paramcalc.families.vision import two_layers, vit_layer
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm

@@ -5,11 +5,12 @@ from __future__ import annotations
 from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Conv2d, Mlp
 from paramcalc.config.view import Config
-from paramcalc.families.audio_encoders import conformer_layer, tower_norm
 from paramcalc.families.builders.attention import equal_heads, head_dim, kv_heads, mha, sized_attention
+from paramcalc.families.builders.audio import conformer_layer, tower_norm
 from paramcalc.families.builders.audio_language import audio_text_model
 from paramcalc.families.builders.decoder import batch_norm, layer_norm, layer_scaled
 from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower, tower_in
 from paramcalc.families.builders.vision_language import (
     assemble_multimodal,
@@ -18,7 +19,6 @@ from paramcalc.families.builders.vision_language import (
     text_alone,
 )
 from paramcalc.families.registry import family
-from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param

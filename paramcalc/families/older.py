@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import equal_heads, gqa, mha, sized_attention, with_options
-from paramcalc.families.builders.decoder import causal_lm, decoder, layer_norm, learned_positions, pre_norm, rms
+from paramcalc.families.builders.decoder import (
+    causal_lm,
+    decoder,
+    layer_norm,
+    learned_positions,
+    post_norm_layer,
+    pre_norm,
+    rms,
+)
 from paramcalc.families.builders.ffn import glu, mlp
-from paramcalc.families.builders.heads import decoder_head, lm_head, num_labels, unknown_head
+from paramcalc.families.builders.heads import decoder_head, xl_head
 from paramcalc.families.registry import family
-from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param, Product
 
 UNCACHED = "OpenAIGPTLMHeadModel has no cache and computes all keys and values again for each token"
 
 # -- GPT's kin ---------------------------------------------------------------------------------------------------
-
-
-def post_norm_layer(c: Config, hidden: int | None) -> Block:
-    """Attention, norm, plain FFN, norm, with biases."""
-    return block(attn=mha(c), attn_norm=layer_norm(c), ffn=mlp(c, hidden), ffn_norm=layer_norm(c))
 
 
 @family("openai-gpt")
@@ -89,39 +91,6 @@ def cpmant(c: Config) -> Block:
 
 
 # -- XLM and XLNet -----------------------------------------------------------------------------------------------
-
-
-def xl_summary(c: Config) -> dict[str, Component]:
-    """A projection of one hidden state, to the labels or to the width."""
-    if not c.summary_use_proj:
-        return {}
-    width = num_labels(c) if c.summary_proj_to_labels else c.hidden_size
-    return {"summary": Linear(d_in=c.hidden_size, d_out=width, bias=True, category="head")}
-
-
-def xl_head(c: Config, *, logits: bool) -> dict[str, Component]:
-    """The heads of XLM and XLNet. `logits`: a matrix of its own after the summary."""
-    d = c.hidden_size
-
-    def dense(d_in: int, d_out: int, *, bias: bool = True) -> Linear:
-        return Linear(d_in=d_in, d_out=d_out, bias=bias, category="head")
-
-    match c.head:
-        case "lm":
-            return {"lm_head": lm_head(c, d, owner="embed_tokens", bias=True)}
-        case "sequence_classification":
-            return xl_summary(c) | ({"logits": dense(d, num_labels(c))} if logits else {})
-        case "multiple_choice":
-            return xl_summary(c) | {"logits": dense(d if logits else num_labels(c), 1)}
-        case "token_classification" | "question_answering_simple":
-            return {"classifier": dense(d, num_labels(c))}
-        case "question_answering":
-            end = block(dense=dense(2 * d, d), norm=Norm(width=d, bias=True), logits=dense(d, 1))
-            answer = block(dense=dense(2 * d, d), logits=dense(d, 1, bias=False))
-            return {"start": dense(d, 1), "end": end, "answer": answer}
-        case "none":
-            return {}
-    raise unknown_head(c)
 
 
 @family("xlm", "flaubert")

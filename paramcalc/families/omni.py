@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 from paramcalc.config.view import Config
-from paramcalc.families.audio_encoders import chunked_spectrogram_encoder, mel_convolutions, tower_norm
-from paramcalc.families.builders.attention import mha
-from paramcalc.families.builders.decoder import pre_norm
-from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import unknown_head
-from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.projectors import qwen2_5_merger, qwen3_merger
+from paramcalc.families.builders.towers import tower_in
 from paramcalc.families.builders.vision_language import assemble_multimodal, section_alone, text_alone
 from paramcalc.families.registry import family, get_family
-from paramcalc.families.vision import qwen2_5_merger, qwen3_merger
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Block, Run, block, stack
-from paramcalc.tree.leaves import Embedding, Linear
-
-
-@tower("qwen2_5_omni_audio_encoder")
-def qwen2_5_omni_audio(v: Config) -> Block:
-    """Whisper's encoder without stored positions, and a projection (Qwen2_5OmniAudioEncoder)."""
-    d, out, norm = v.hidden_size, v.output_dim, tower_norm(v.hidden_size)
-    layer = pre_norm(norm, mha(v, k_bias=False), mlp(v, v.intermediate_size))
-    return block(
-        "other",
-        **mel_convolutions(v),
-        bounds=Embedding(rows=2, width=out),
-        layers=stack("audio", Run(v.num_hidden_layers, layer)),
-        norm=norm,
-        proj=Linear(d_in=d, d_out=out, bias=True),
-    )
-
-
-@tower("qwen3_omni_moe_audio_encoder")
-def qwen3_omni_moe_audio(v: Config) -> Block:
-    """Qwen3-ASR's encoder and its two layers behind (Qwen3OmniMoeAudioEncoder)."""
-    d = v.hidden_size
-    first, second = Linear(d_in=d, d_out=d, bias=True), Linear(d_in=d, d_out=v.output_dim, bias=True)
-    return block("other", **chunked_spectrogram_encoder(v), proj_1=first, proj_2=second)
+from paramcalc.tree.containers import block
 
 
 def thinker_model(c: Config, kin: str) -> Component:

@@ -6,20 +6,15 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.decoder import layer_norm
 from paramcalc.families.builders.encoder import embeddings, encoder, encoder_layer
 from paramcalc.families.builders.heads import decoder_head
+from paramcalc.families.builders.projectors import gemma3_projector, qwen2_5_merger, qwen3_merger
+from paramcalc.families.builders.towers import vision_tower
 from paramcalc.families.builders.vision_language import (
     assemble_multimodal,
     vision_language_model,
     wrap_any_language_model,
 )
 from paramcalc.families.registry import family
-from paramcalc.families.vision import (
-    gemma3_projector,
-    glm4v_merger,
-    qwen2_5_merger,
-    qwen2_merger,
-    qwen3_merger,
-    vision_tower,
-)
+from paramcalc.families.vision import glm4v_merger, qwen2_merger
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Linear, Norm, Param

@@ -7,11 +7,13 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa, mha
 from paramcalc.families.builders.decoder import layer_norm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision import height_and_width, patch_count, vit_layer
 from paramcalc.families.builders.vision_language import vision_language_model, wrap_any_language_model
-from paramcalc.families.page_towers import segment_anything
 from paramcalc.families.registry import family
-from paramcalc.families.vision import height_and_width, patch_count, siglip, two_layers, vit_layer
+from paramcalc.families.towers.vision import siglip
+from paramcalc.families.towers.vision_special import segment_anything
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param

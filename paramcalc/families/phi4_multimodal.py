@@ -8,7 +8,7 @@ from paramcalc.families.builders.decoder import decoder
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.vision_language import assemble_multimodal
 from paramcalc.families.registry import family
-from paramcalc.families.vision import siglip
+from paramcalc.families.towers.vision import siglip
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from paramcalc.components import CompressedAttention, Compressor, HyperConnection
+from paramcalc.components import CompressedAttention, Compressor
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import head_gate, with_options
-from paramcalc.families.builders.decoder import causal_lm, rms
+from paramcalc.families.builders.decoder import causal_lm
 from paramcalc.families.builders.ffn import glu, moe
 from paramcalc.families.builders.layer_types import DENSE, SLIDING, SPARSE, first_dense, mlp_types
 from paramcalc.families.builders.mla import CSA, HCA, latent_attention, lightning_indexer, mla_moe
+from paramcalc.families.builders.residual_streams import hyper_connected_layer, hyper_connection, merged_streams
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Linear, Param
-
-
-def hyper_connection(c: Config, mixtures: int, scales: int) -> HyperConnection:
-    """hc_mult residual streams mixed by `mixtures` weights per token."""
-    return HyperConnection(width=c.hidden_size, streams=c.hc_mult, mixtures=mixtures, scales=scales)
-
-
-def hyper_connected_layer(c: Config, attn: Component, ffn: Component, mix: HyperConnection) -> Block:
-    """A pre-norm layer between residual streams."""
-    return block(attn_streams=mix, input_norm=rms(c), attn=attn, ffn_streams=mix, post_norm=rms(c), ffn=ffn)
-
-
-def merged_streams(c: Config) -> Block:
-    """What makes one stream of many after the last layer, and the final norm."""
-    return block(streams=hyper_connection(c, c.hc_mult, 1), norm=rms(c))
 
 
 @family("hy_v4", "hy_v4_vl_text")

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Conv2d
 from paramcalc.config.view import Config
-from paramcalc.families.builders.attention import mha
-from paramcalc.families.builders.decoder import layer_norm, layer_scaled
-from paramcalc.families.builders.ffn import mlp
+from paramcalc.families.builders.decoder import layer_norm
+from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower
+from paramcalc.families.builders.vision import layer_scaled_vit, patch_count, patches, patches_per_merge
 from paramcalc.families.builders.vision_language import vision_language_model
 from paramcalc.families.registry import family
-from paramcalc.families.vision import patch_count, patches, patches_per_merge, two_layers
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import Block, Run, Stack, block, stack
+from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Embedding, Linear, Param
-
-
-def layer_scaled_vit(v: Config, hidden: int | None = None) -> Stack:
-    """ViT's layers with a scale behind attention and behind the FFN, which is mlp_ratio times as wide unless stated."""
-    hidden = hidden or symbolic("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
-    return stack("vision", Run(v.num_hidden_layers, layer_scaled(layer_norm(v), mha(v), mlp(v, hidden))))
 
 
 @tower("step3p5_vision")

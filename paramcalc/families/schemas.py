@@ -17,7 +17,8 @@ from paramcalc.config.schema import ConfigSchema
 @cache
 def schema_entries(module: str) -> dict[str, dict[str, Any]]:
     """What is stated for the recipes of one module: one count opens the file of one module."""
-    path = Path(__file__).parent / "schemas" / f"{module.rpartition('.')[2]}.json"
+    place = module.removeprefix("paramcalc.families.").replace(".", "/")
+    path = Path(__file__).parent / "schemas" / f"{place}.json"
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
-from paramcalc.families.audio_encoders import conformer_layer, tower_norm
 from paramcalc.families.builders.attention import sized_attention
+from paramcalc.families.builders.audio import conformer_layer, conv_over_time, hifi_gan, tower_norm
 from paramcalc.families.builders.decoder import batch_norm
 from paramcalc.families.builders.encoder_decoder import BartLayout, bart_attention, bart_layer, bart_stack
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import lm_head, unknown_head
 from paramcalc.families.builders.vision_language import assemble_multimodal
 from paramcalc.families.registry import family
-from paramcalc.families.sound_codecs import conv_over_time, hifi_gan
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Param

@@ -11,7 +11,9 @@ from paramcalc.families.builders.attention import gqa, qk_norm_per_head, sized_a
 from paramcalc.families.builders.decoder import ignored_fields, layer_norm, pre_norm, rms
 from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.layer_types import FULL, mixer_types
+from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.vision import height_and_width, patches, patches_per_merge, video_patches, vit_layer
 from paramcalc.families.builders.vision_language import (
     assemble_multimodal,
     own_language_model,
@@ -21,7 +23,6 @@ from paramcalc.families.builders.vision_language import (
     wrap_any_language_model,
 )
 from paramcalc.families.registry import family
-from paramcalc.families.vision import height_and_width, patches, patches_per_merge, two_layers, video_patches, vit_layer
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm, Param

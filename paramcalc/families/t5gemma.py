@@ -8,8 +8,9 @@ from paramcalc.families.builders.decoder import rms
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.heads import num_labels, unknown_head
 from paramcalc.families.builders.layer_types import FULL, SLIDING, attention_types, every
+from paramcalc.families.builders.projectors import gemma3_projector
+from paramcalc.families.builders.towers import vision_tower
 from paramcalc.families.registry import family
-from paramcalc.families.vision import gemma3_projector, vision_tower
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Stack, block, stack
 from paramcalc.tree.leaves import Embedding, Linear, Norm

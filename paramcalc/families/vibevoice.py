@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paramcalc.components import Mlp
 from paramcalc.config.view import Config
-from paramcalc.families.audio_encoders import tower_norm
+from paramcalc.families.builders.audio import tower_norm
 from paramcalc.families.builders.audio_language import audio_text_model
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.towers import tower, tower_in

@@ -54,7 +54,7 @@ def changes(model_type: str, entry: Entry) -> Iterator[tuple[str, Any, Any]]:
 def main() -> int:
     """Compare, and write unless only asked to check."""
     differs = False
-    for path in sorted(READINGS.glob("*.json")):
+    for path in sorted(READINGS.rglob("*.json")):
         entries = json.loads(path.read_text())
         for name, entry in entries.items():
             for field, ours, theirs in list(changes(name, entry)):

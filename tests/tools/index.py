@@ -113,7 +113,7 @@ def text(entries: Mapping[str, object]) -> str:
 
 def files() -> dict[Path, str]:
     """Every generated file with the text that it should have."""
-    schemas = {path: readings.text(json.loads(path.read_text())) for path in readings.READINGS.glob("*.json")}
+    schemas = {path: readings.text(json.loads(path.read_text())) for path in readings.READINGS.rglob("*.json")}
     import_recipes()
     return schemas | {FAMILIES: text(index()), TOWERS: text(towers()), PRESETS: text(presets()), GPUS: text(gpus())}
 

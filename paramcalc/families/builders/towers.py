@@ -70,3 +70,26 @@ def tower_in(c: Config, section: str, *, kind: str | None = None, **fixed: Any) 
     view = c.section(section, read._replace(fixed={**read.fixed, **fixed}), family=kind)
     require_model_type(c, section, kind)
     return tower_recipe(kind)(view), view
+
+
+# Those that a class may name freely: complete models, with no merger to follow.
+STANDALONE_TOWERS = (
+    *("clip_vision_model", "idefics3_vision", "internvl_vision", "pixtral"),
+    *("siglip2_vision_model", "siglip_vision_model", "smolvlm_vision"),
+)
+
+
+def vision_tower(c: Config, *, any_kind: bool = False) -> tuple[Block, Config]:
+    """The tower in vision_config, and the view of that section.
+
+    `any_kind` where the class builds whatever model_type the section names; else it is always the declared one.
+    """
+    kind = c.section_schema("vision_config").kind
+    if any_kind:
+        kind = c.section("vision_config", ConfigSchema(dict(model_type=kind))).model_type
+        c.require(
+            kind in STANDALONE_TOWERS,
+            f"vision_config is a {kind}, which cannot be counted",
+            f"known: {', '.join(STANDALONE_TOWERS)}",
+        )
+    return tower_in(c, "vision_config", kind=kind)

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import unknown_head
-from paramcalc.families.builders.towers import require_model_type
+from paramcalc.families.builders.towers import require_model_type, vision_tower
 from paramcalc.families.registry import get_family, split_class
-from paramcalc.families.vision import vision_tower
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Stack, block
 from paramcalc.tree.language import LanguageModel

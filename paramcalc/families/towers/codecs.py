@@ -1,4 +1,4 @@
-"""Codecs: convolutional networks that turn sound into codes and back."""
+"""Audio codecs: convolutional networks between a waveform and discrete codes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from math import ceil, prod
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
-from paramcalc.families.audio_encoders import tower_norm
 from paramcalc.families.builders.attention import equal_heads, gqa
+from paramcalc.families.builders.audio import tower_norm
 from paramcalc.families.builders.decoder import layer_scaled
 from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.towers import tower
-from paramcalc.tree.component import Component, without_none
+from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Conv1d, Param
 
@@ -109,7 +109,7 @@ def wavtokenizer(v: Config) -> Block:
     return block("other", encoder=encoder, book=averaged_codebooks(1, v.codebook_size, width))
 
 
-# -- Mimi --------------------------------------------------------------------------------------------------------
+# -- Mimi ------------------------------------------------------------------------------------------------------------
 
 
 @tower("mimi")
@@ -166,41 +166,3 @@ def split_codebooks(v: Config) -> Block:
         counts=Param(shape=(count, rows), buffer=True),
         started=Param(shape=(count,), buffer=True),
     )
-
-
-# -- vocoders: from a spectrogram, or units of speech, to a waveform ---------------------------------------------
-
-
-def conv_over_time(d_in: int, d_out: int, kernel: int, *, bias: bool = True) -> Conv1d:
-    """A convolution over time, from one number of channels to another; transposed or not."""
-    return Conv1d(channels=d_out, kernel=kernel, per_group=d_in, bias=bias, per="tower")
-
-
-def snake(width: int) -> Param:
-    """A periodic activation, with a frequency and a magnitude for each channel (Snake, 2006.08195)."""
-    return Param(shape=(2, width))
-
-
-def hifi_gan(v: Config, d_in: int, *, snakes: bool = False) -> dict[str, Component]:
-    """Half as many channels at each step up, and residual blocks of several kernels (HiFi-GAN, 2010.05646).
-
-    `snakes`: behind periodic activations, as in BigVGAN.
-    """
-    first, depth = v.upsample_initial_channel, len(v.size_list("upsample_rates"))
-    kernels = v.size_list("upsample_kernel_sizes")
-    blocks, dilations = v.size_list("resblock_kernel_sizes"), v.list_of("resblock_dilation_sizes") or []
-    v.require(0 < depth <= len(kernels), f"upsample_rates has {depth} entries, upsample_kernel_sizes {len(kernels)}")
-    v.require(all(isinstance(one, list) for one in dilations), "resblock_dilation_sizes must be lists")
-    short = snakes and any(len(one) < 3 for one in dilations)
-    v.require(not short, "resblock_dilation_sizes must have three entries each")
-    parts: dict[str, Component | None] = {"conv_in": conv_over_time(d_in, first, 7)}
-    before = first
-    for i, kernel in enumerate(kernels[:depth]):
-        width = symbolic(f"c_{i + 1}", first // 2 ** (i + 1), origin=f"upsample_initial_channel / 2^{i + 1}")
-        parts[f"up_{i}"] = conv_over_time(before, width, kernel)
-        for j, (size, dilated) in enumerate(zip(blocks, dilations, strict=False)):
-            one = block(snake=snake(width) if snakes else None, conv=conv_over_time(width, width, size))
-            parts |= {f"residual_{i}_{j}_{k}": one for k in range(6 if snakes else 2 * len(dilated))}
-        before = width
-    parts |= {"snake": snake(before) if snakes else None, "conv_out": conv_over_time(before, 1, 7, bias=not snakes)}
-    return without_none(parts)

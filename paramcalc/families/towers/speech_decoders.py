@@ -1,21 +1,20 @@
-"""What speaks in Qwen's omni models: talkers, which write codes of sound, and what makes a waveform of these."""
+"""Speech decoders of Qwen's omni models: talkers, which predict audio codes, and vocoders."""
 
 from __future__ import annotations
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.config.view import Config
-from paramcalc.families.audio_encoders import tower_norm
 from paramcalc.families.builders.attention import gqa, head_dim, sized_attention
+from paramcalc.families.builders.audio import conv_over_time, hifi_gan, snake, tower_norm
 from paramcalc.families.builders.decoder import layer_scaled, pre_norm
 from paramcalc.families.builders.ffn import glu, mlp, moe
+from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower, tower_in
-from paramcalc.families.sound_codecs import conv_over_time, hifi_gan, snake
-from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Param
 
-# -- Qwen2.5 (2503.20215, section 2.3) ---------------------------------------------------------------------------
+# -- Qwen2.5-Omni (2503.20215, section 2.3) --------------------------------------------------------------------------
 
 
 @tower("qwen2_5_omni_talker")
@@ -91,7 +90,7 @@ def bigvgan(v: Config) -> Block:
     return block("other", **hifi_gan(v, v.mel_dim, snakes=True))
 
 
-# -- Qwen3 (2509.17765, section 2.4) -----------------------------------------------------------------------------
+# -- Qwen3-Omni (2509.17765, section 2.4) ----------------------------------------------------------------------------
 
 
 @tower("qwen3_omni_moe_talker")
