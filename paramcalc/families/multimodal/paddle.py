@@ -5,6 +5,8 @@ from __future__ import annotations
 from paramcalc.components import Conv2d
 from paramcalc.config.view import Config
 from paramcalc.families.builders.decoder import layer_norm
+from paramcalc.families.builders.encoder_decoder import BartLayout, bart_stack
+from paramcalc.families.builders.heads import decoder_head
 from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower
 from paramcalc.families.builders.vision import patch_count, patches, patches_per_merge, vit_layer
@@ -52,3 +54,10 @@ def pp_formulanet(c: Config) -> Component:
         )
 
     return vision_language_model(c, projector)
+
+
+@family("pp_formulanet_text")
+def pp_formulanet_text(c: Config) -> Block:
+    """MBART's decoder, which attends to what a tower puts out (PPFormulaNetTextModel)."""
+    form = BartLayout(pre_norm=True)
+    return block(**bart_stack(c, "decoder", form, owner=None).items, **decoder_head(c, c.hidden_size))

@@ -19,7 +19,7 @@ from paramcalc.families.builders.encoder_decoder import (
     spectrogram_encoder,
 )
 from paramcalc.families.builders.ffn import mlp
-from paramcalc.families.builders.heads import decoder_head, lm_head, num_labels, unknown_head
+from paramcalc.families.builders.heads import lm_head, num_labels, unknown_head
 from paramcalc.families.builders.sections import section_model
 from paramcalc.families.builders.t5 import first_and_rest, t5_buckets, t5_layer, t5_model
 from paramcalc.families.builders.vision_language import with_stack_role
@@ -174,13 +174,6 @@ def trocr(c: Config) -> Block:
     one = bart_layer(c, "decoder", form, kv_width=c.cross_attention_hidden_size)
     decoder = bart_stack(c, "decoder", form, layers=one)
     return block(decoder=decoder, lm_head=lm_head(c, c.hidden_size, owner="decoder.embed_tokens"))
-
-
-@family("pp_formulanet_text")
-def pp_formulanet_text(c: Config) -> Block:
-    """MBART's decoder, which attends to what a tower puts out (PPFormulaNetTextModel)."""
-    form = BartLayout(pre_norm=True)
-    return block(**bart_stack(c, "decoder", form, owner=None).items, **decoder_head(c, c.hidden_size))
 
 
 @family("pix2struct_text_model")
