@@ -48,7 +48,7 @@ def test_every_reading_belongs_to_a_recipe(module: str) -> None:
         assert all(section.get("kind", "llama") in {*index(), *TOWER_RECIPES, *WHISPERS} for section in sections(entry))
 
 
-PARTS = {"note", "defaults", "names", "fixed", "nullable", "unused", "ignored", "sections"}
+PARTS = {"note", "fields", "defaults", "names", "fixed", "nullable", "unused", "ignored", "sections"}
 
 
 def sections(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,8 +1,8 @@
-"""Write what the package looks up at run time: the index of families, the presets as JSON, the readings in tidy form.
+"""Write what the package looks up at run time: the index of families, the presets as JSON, the schemas in tidy form.
 
     python -m tests.tools.index [--check]
 
-Run it after adding a family, goldens or a preset, or editing a reading. A count is `exact` only for families that
+Run it after adding a family, goldens or a preset, or editing a schema. A count is `exact` only for families that
 have goldens here.
 """
 
@@ -25,7 +25,7 @@ from paramcalc.families.registry import registered
 from paramcalc.sources.yaml_loader import StrictLoader
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import stacks
-from tests.goldens import readings, store
+from tests.goldens import defaults, store
 from tests.goldens.store import COUNT
 
 PACKAGE = Path(paramcalc.__file__).parent
@@ -113,9 +113,10 @@ def text(entries: Mapping[str, object]) -> str:
 
 def files() -> dict[Path, str]:
     """Every generated file with the text that it should have."""
-    schemas = {path: readings.text(json.loads(path.read_text())) for path in readings.READINGS.rglob("*.json")}
+    tidy = {path: defaults.schema_text(json.loads(path.read_text())) for path in defaults.SCHEMAS.rglob("*.json")}
+    tidy |= {path: defaults.defaults_text(json.loads(path.read_text())) for path in defaults.DEFAULTS.rglob("*.json")}
     import_recipes()
-    return schemas | {FAMILIES: text(index()), TOWERS: text(towers()), PRESETS: text(presets()), GPUS: text(gpus())}
+    return tidy | {FAMILIES: text(index()), TOWERS: text(towers()), PRESETS: text(presets()), GPUS: text(gpus())}
 
 
 def main(argv: list[str]) -> int:

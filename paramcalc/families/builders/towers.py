@@ -11,7 +11,7 @@ from typing import Any
 
 from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
-from paramcalc.families.schemas import config_schema, schema_entries
+from paramcalc.families.schemas import config_schema, schema_entry
 from paramcalc.tree.containers import Block
 
 TowerRecipe = Callable[[Config], Block]
@@ -54,7 +54,7 @@ def tower_recipe(kind: str) -> TowerRecipe:
 
 def tower_schema(kind: str) -> ConfigSchema:
     """How the section of a tower is read."""
-    return config_schema(schema_entries(tower_recipe(kind).__module__)[kind])
+    return config_schema(schema_entry(tower_recipe(kind).__module__, kind))
 
 
 def tower_in(c: Config, section: str, *, kind: str | None = None, **fixed: Any) -> tuple[Block, Config]:
