@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.encoder_decoder import BartLayout, spectrogram_encoder
 from paramcalc.families.builders.heads import unknown_head
@@ -39,7 +38,7 @@ def audio_text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple
     if c.head not in ("seq2seq_lm", "token_classification", "none"):
         raise unknown_head(c)
     declared = c.section_schema("text_config")
-    stated = c.section("text_config", ConfigSchema({})).raw("model_type") or declared.kind
+    stated = c.section_kind("text_config")
     text = get_family(stated)
     defaults, said = dict(text.schema.defaults), c.section("text_config", text.schema)
     if completes or c.raw("text_config") is None:

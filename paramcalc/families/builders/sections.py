@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.registry import get_family
 from paramcalc.tree.component import Component
@@ -16,7 +15,7 @@ def section_model(c: Config, section: str, head: str, **fixed: Any) -> tuple[Com
     `fixed` are fields that the whole decides, whatever the section says.
     """
     ours = c.section_schema(section)
-    stated = c.section(section, ConfigSchema({})).raw("model_type") or ours.kind
+    stated = c.section_kind(section)
     one = get_family(stated)
     reading = one.schema._replace(fixed={**one.schema.fixed, **fixed})
     if not c.has(section):

@@ -86,7 +86,7 @@ def vision_tower(c: Config, *, any_kind: bool = False) -> tuple[Block, Config]:
     """
     kind = c.section_schema("vision_config").kind
     if any_kind:
-        kind = c.section("vision_config", ConfigSchema(dict(model_type=kind))).model_type
+        kind = c.section_kind("vision_config")
         c.require(
             kind in STANDALONE_TOWERS,
             f"vision_config is a {kind}, which cannot be counted",

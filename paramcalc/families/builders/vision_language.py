@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import unknown_head
 from paramcalc.families.builders.towers import require_model_type, vision_tower
@@ -143,7 +142,7 @@ def any_language_model(c: Config) -> tuple[Block, int]:
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     text = c.section_schema("text_config")
-    stated = c.section("text_config", ConfigSchema(dict(model_type=text.kind))).model_type
+    stated = c.section_kind("text_config")
     kind = text.spellings.get(stated, stated) if text.free else text.kind
     recipe, reading = get_family(kind).recipe, get_family(kind).schema
     plain = "hidden_size" in reading.defaults and "ties" not in reading.fixed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import mha
 from paramcalc.families.builders.decoder import layer_norm, pre_norm
@@ -75,7 +74,7 @@ def blip_2(c: Config) -> Component:
     """A ViT, a Q-Former, and a language model, OPT or T5 most often (BLIP-2, 2301.12597; Blip2...Generation)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    kind = c.section("text_config", ConfigSchema({})).raw("model_type") or c.section_schema("text_config").kind
+    kind = c.section_kind("text_config")
     text = get_family(kind)
     head = "seq2seq_lm" if kind in SEQ2SEQ_LANGUAGES else "lm"
     c.require(head == "seq2seq_lm" or split_class(text.main_class)[1] == "lm", f"text_config is a {kind}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Conv2d, Mlp
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import equal_heads, mha, sized_attention
 from paramcalc.families.builders.audio import tower_norm
@@ -91,7 +90,7 @@ def dots3_audio(v: Config) -> Block:
     Published files have the sizes in a section with Whisper's names, of which the class looks at nothing else.
     """
     stated = v.raw("whisper_config") or {}
-    w = v.section("whisper_config", ConfigSchema(dict.fromkeys(WHISPER_NAMES), unused=stated))
+    w = v.section("whisper_config", v.section_schema("whisper_config")._replace(unused=stated))
     d, heads, depth, hidden, bins = (getattr(w, old) or getattr(v, new) for old, new in WHISPER_NAMES.items())
     c, norm = v.downsample_hidden_size, tower_norm(d, bias=False)
     v.require(d % heads == 0, f"the width ({d}) is not divisible by its {heads} heads")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import with_options
 from paramcalc.families.builders.decoder import layer_norm
@@ -36,7 +35,7 @@ def as_tower(part: Component, seen: dict[int, Component] | None = None) -> Compo
 @family("musicgen", "musicgen_melody")
 def musicgen(c: Config) -> Component:
     """A reader of the description, EnCodec, and a decoder of codes (MusicGen, 2306.05284; Musicgen...Generation)."""
-    kind = c.section("text_encoder", ConfigSchema({})).raw("model_type") or c.section_schema("text_encoder").kind
+    kind = c.section_kind("text_encoder")
     c.require(
         kind in TEXT_ENCODERS,
         f"text_encoder is a {kind}, which cannot be counted",

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Conv2d, Mlp
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import mha, sized_attention
 from paramcalc.families.builders.decoder import causal_lm, layer_norm, pre_norm
@@ -47,7 +46,7 @@ def vision_encoder_decoder(c: Config) -> Component:
 
     Encoders that are not known are not counted.
     """
-    kind = c.section("decoder", ConfigSchema({})).raw("model_type") or c.section_schema("decoder").kind
+    kind = c.section_kind("decoder")
     text = get_family(kind)
     ours = {} if c.has("decoder") else {"is_decoder": True, "add_cross_attention": True}
     reading = text.schema._replace(defaults={**text.schema.defaults, **ours})

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.projectors import two_layers
-from paramcalc.families.builders.towers import tower_in
+from paramcalc.families.builders.towers import tower_in, tower_schema
 from paramcalc.families.builders.vision_language import any_language_model, assemble_multimodal, only_text
 from paramcalc.families.registry import family
 from paramcalc.families.towers.timm import FASTVIT_SIZES, PERCEPTION_ENCODERS
@@ -19,9 +18,9 @@ def timm_vision_language_model(c: Config, projector: Callable[[Config, int], Com
     """Any language model behind a network and a projector; these are marked where the network is not known."""
     language, d = any_language_model(c)
     declared, given = c.section_schema("vision_config"), c.raw("vision_config") is not None
-    names = {"model_type": "timm_wrapper", "network": "resnet50", **({} if given else declared.defaults)}
-    v = c.section("vision_config", ConfigSchema(names, {"network": "architecture"}))
-    if v.model_type != "timm_wrapper" or v.network not in (*PERCEPTION_ENCODERS, *FASTVIT_SIZES):
+    kind, read = c.section_kind("vision_config"), tower_schema("timm_wrapper")
+    v = c.section("vision_config", read if given else read._replace(defaults={**read.defaults, **declared.defaults}))
+    if kind != "timm_wrapper" or v.network not in (*PERCEPTION_ENCODERS, *FASTVIT_SIZES):
         only_text(c, "vision_config")
         return language
     network, v = tower_in(c, "vision_config", given=given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.components import Attention, Conv2d
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa, mha, sized_attention
 from paramcalc.families.builders.decoder import layer_norm, pre_norm, rms
@@ -12,7 +11,7 @@ from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.heads import unknown_head
 from paramcalc.families.builders.projectors import qwen2_5_merger, two_layers
 from paramcalc.families.builders.sections import section_language_model
-from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.towers import tower, tower_in, tower_schema
 from paramcalc.families.builders.vision import height_and_width, layer_scaled_vit, patch_count, patches
 from paramcalc.families.builders.vision_language import (
     any_language_model,
@@ -127,7 +126,7 @@ def internvl_chat(c: Config) -> Component:
     c.require(not adapters, f"{' and '.join(adapters)}: adapters are not counted", "set to 0")
     side = symbolic("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
     seen, v = tower_in(c, "vision_config")
-    kind = c.section("llm_config", ConfigSchema({"model_type": c.section_schema("llm_config").kind})).model_type
+    kind = c.section_kind("llm_config")
     c.require(kind in INTERNVL_LANGUAGES, f"llm_config is a {kind}", f"known: {', '.join(INTERNVL_LANGUAGES)}")
     language = get_family(kind)
     view = c.section("llm_config", language.schema, family=kind, head="lm")
@@ -163,7 +162,7 @@ def molmo2(c: Config) -> Component:
         c.raw("vision_config")
         return section_alone(c, "vit_config")
     if c.raw("vision_config") is None and c.raw("vit_config") is not None:  # older files keep layers that are not built
-        depth = c.section("vit_config", ConfigSchema({"num_hidden_layers": 25})).num_hidden_layers
+        depth = c.section("vit_config", tower_schema("molmo2_vision")).num_hidden_layers
         last = symbolic("depth", max(tap % depth for tap in taps) + 1, origin="last layer in vit_layers")
         seen, _ = tower_in(c, "vit_config", num_hidden_layers=last)
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.components import Attention, CausalConv, Mlp
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import head_gate, sized_attention
 from paramcalc.families.builders.decoder import causal_lm, rms
@@ -127,9 +126,7 @@ def inkling2_text(c: Config) -> Block:
 @family("inkling2_loop_text")
 def inkling2_loop_text(c: Config) -> Block:
     """Inkling 2 whose middle layers are passed through again, with gates on the way (Inkling2LoopForCausalLM)."""
-    stated = c.section(
-        "loop_config", ConfigSchema(dict(core_start=None, core_end=None, num_passes=None, gate_rank=None))
-    )
+    stated = c.section("loop_config")
     start = stated.core_start or c.loop_layer_index_start
     end = stated.core_end or c.loop_layer_index_end
     passes, rank = stated.num_passes or c.loop_num_passes, stated.gate_rank or c.loop_gate_rank

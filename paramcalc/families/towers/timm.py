@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.components.vision import PatchEmbedding
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import mha
 from paramcalc.families.builders.decoder import layer_norm, layer_scaled, pre_norm
@@ -78,7 +77,7 @@ def timm_network(v: Config) -> Block:
     name = v.network
     if name in PERCEPTION_ENCODERS:
         return perception_encoder(v, PERCEPTION_ENCODERS[name])
-    folded = v.section("model_args", ConfigSchema({"inference_mode": False})).inference_mode or not v.given
+    folded = v.section("model_args").inference_mode or not v.given
     parameters, buffers = FASTVIT_SIZES[name][folded]
     size, kept = (symbolic(name, count, origin="timm's network of that name") for count in (parameters, buffers))
     return block("vision", network=Param(shape=(size,)), statistics=Param(shape=(kept,), buffer=True))
@@ -87,9 +86,7 @@ def timm_network(v: Config) -> Block:
 def perception_encoder(v: Config, e: PerceptionEncoder) -> Block:
     """A ViT with learned and rotary positions, most of its arguments open to the config (timm's Eva)."""
     own = dict(zip(TIMM_ARGUMENTS, e, strict=False)) | {"global_pool": "map" if e.core else "avg"}
-    unused = ("ref_feat_shape", "rope_grid_indexing", "rope_grid_offset", "rope_temperature", "dynamic_img_size")
-    names = {"hidden_size": "embed_dim", "num_attention_heads": "num_heads"}
-    a = v.section("model_args", ConfigSchema(own, names, unused=unused))
+    a = v.section("model_args", v.section_schema("model_args")._replace(defaults=own))
     pool, d = a.global_pool, a.hidden_size
     a.require(pool in POOLINGS, f"global_pool {pool!r} is not known", f"known: {', '.join(POOLINGS)}")
     a.require(pool != "token" or a.class_token, "global_pool is token, and there is no class token")
