@@ -232,7 +232,7 @@ def test_lists_and_sections_of_the_wrong_kind(run: Run, tmp_path: Path, fields: 
 def test_a_section_whose_model_type_is_a_number(run: Run, tmp_path: Path) -> None:
     fields = {"model_type": "vision-encoder-decoder", "decoder": {"model_type": 2.5}}
 
-    assert "unknown family 2.5" in refused(run, write(tmp_path, fields))
+    assert "decoder.model_type must be a word, not 2.5" in refused(run, write(tmp_path, fields))
 
 
 def test_places_without_a_model(run: Run, tmp_path: Path) -> None:

@@ -36,9 +36,9 @@ def oracle(odd: Any) -> Any:
     return odd.oracle
 
 
-def test_the_defaults_of_the_readings_are_those_of_the_classes() -> None:
+def test_class_defaults_are_those_of_transformers() -> None:
     pytest.importorskip("transformers")
-    command = [sys.executable, "-m", "tests.goldens.readings", "--check"]
+    command = [sys.executable, "-m", "tests.goldens.defaults", "--check"]
 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 

@@ -27,7 +27,11 @@ NAMES = [name for name in index() if name != "transformer"]
 
 # Whisper's encoder under other names, which is read as one.
 WHISPERS = {"audioflamingo3_encoder", "moss_transcribe_diarize_audio", "qwen2_audio_encoder", "voxtral_encoder"}
-READINGS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "paramcalc/families/schemas").glob("*.json")}
+SCHEMAS = ROOT / "paramcalc" / "families" / "schemas"
+READINGS = {
+    ".".join(path.relative_to(SCHEMAS).with_suffix("").parts): json.loads(path.read_text())
+    for path in SCHEMAS.rglob("*.json")
+}
 
 
 @pytest.mark.parametrize("module", sorted(READINGS))
@@ -44,7 +48,7 @@ def test_every_reading_belongs_to_a_recipe(module: str) -> None:
         assert all(section.get("kind", "llama") in {*index(), *TOWER_RECIPES, *WHISPERS} for section in sections(entry))
 
 
-PARTS = {"note", "defaults", "names", "fixed", "nullable", "unused", "ignored", "sections"}
+PARTS = {"note", "fields", "defaults", "names", "fixed", "nullable", "unused", "ignored", "sections"}
 
 
 def sections(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -219,6 +219,11 @@ class Config:
         """How a nested mapping is read."""
         return self._reading.sections[name]
 
+    def section_kind(self, name: str) -> str:
+        """The model_type that a nested mapping names, or the declared kind."""
+        kind = self.section_schema(name).kind
+        return str(self.section(name, ConfigSchema({"model_type": kind})).model_type or kind)
+
     def stated_config(self) -> StatedConfig:
         """What the file says here and in the sections that were asked for, and how it is read."""
         return StatedConfig(

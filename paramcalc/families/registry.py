@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from paramcalc.base.errors import UnknownFamilyError, nearest
 from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
-from paramcalc.families.schemas import config_schema, schema_entries
+from paramcalc.families.schemas import config_schema, schema_entry
 from paramcalc.tree.component import Component
 
 Recipe = Callable[[Config], Component]
@@ -179,18 +178,10 @@ def get_family(name: str) -> Family:
 @cache
 def _family(name: str) -> Family:
     recipe, facts = _registered[name]
-    entry = _schema_entry(name, recipe.__module__)
+    entry = schema_entry(recipe.__module__, name)
     read = config_schema(entry)
     read = read._replace(defaults={**COMMON_FIELDS, **read.defaults}, fixed={**read.fixed, **facts})
     return Family(name, entry["class"], recipe, read)
-
-
-def _schema_entry(name: str, module: str) -> dict[str, Any]:
-    """The schema entry of a family. Raises UnknownFamilyError where somebody wrote a recipe and no entry."""
-    with suppress(KeyError, FileNotFoundError):
-        return schema_entries(module)[name]
-    place = module.removeprefix("paramcalc.families.").replace(".", "/")
-    raise UnknownFamilyError(f"{name} has a recipe in {place}.py and no entry in schemas/{place}.json")
 
 
 def registered() -> Mapping[str, Family]:

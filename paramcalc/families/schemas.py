@@ -1,6 +1,7 @@
-"""How configs are read, as data: the fields of each family and of each section, in `schemas/<module of recipes>.json`.
+"""How configs are read, as data, in two files for each file of recipes.
 
-An entry has the parts of a Reading; that of a family names its main class too. README.md says what each part means.
+`schemas/<folder>/<file>.json` is written by hand, `defaults/<folder>/<file>.json` by tests/goldens/defaults.py from the
+config classes of transformers. README.md says what each part of an entry means.
 """
 
 from __future__ import annotations
@@ -11,14 +12,56 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from paramcalc.base.errors import UnknownFamilyError
 from paramcalc.config.schema import ConfigSchema
+
+
+def place(module: str) -> str:
+    """The folder and file of a module of recipes: `text/llama`."""
+    return module.removeprefix("paramcalc.families.").replace(".", "/")
 
 
 @cache
 def schema_entries(module: str) -> dict[str, dict[str, Any]]:
-    """What is stated for the recipes of one module: one count opens the file of one module."""
-    path = Path(__file__).parent / "schemas" / f"{module.rpartition('.')[2]}.json"
+    """The entries written by hand for the recipes of one module. Raises FileNotFoundError."""
+    return _read("schemas", module)
+
+
+@cache
+def class_defaults(module: str) -> dict[str, Any]:
+    """The generated defaults for the recipes of one module, by the name of the entry. Raises FileNotFoundError."""
+    return _read("defaults", module)
+
+
+def _read(folder: str, module: str) -> dict[str, Any]:
+    path = Path(__file__).parent / folder / f"{place(module)}.json"
     return dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def schema_entry(module: str, name: str) -> dict[str, Any]:
+    """The entry of a family or tower, with a default for each of its fields.
+
+    Raises UnknownFamilyError where there is a recipe without an entry, or a field without a default.
+    """
+    try:
+        entry = schema_entries(module)[name]
+    except (KeyError, FileNotFoundError):
+        at = place(module)
+        raise UnknownFamilyError(f"{name} has a recipe in {at}.py and no entry in schemas/{at}.json") from None
+    if "fields" not in entry:
+        return entry
+    stated = entry.get("defaults", {})
+    try:
+        generated = class_defaults(module).get(name, {})
+        return entry | {
+            "defaults": {field: stated[field] if field in stated else generated[field] for field in entry["fields"]}
+        }
+    except (KeyError, FileNotFoundError):
+        at = place(module)
+        raise UnknownFamilyError(
+            f"{name} has fields in schemas/{at}.json without a default there or in defaults/{at}.json",
+            "python -m tests.goldens.defaults fills in those of transformers; state others in the schema",
+        ) from None
 
 
 def config_schema(entry: Mapping[str, Any]) -> ConfigSchema:

@@ -26,7 +26,7 @@ WORDS = ("hidden_act", "activation_function", "hidden_activation", "activation")
 
 def keys() -> dict[str, str]:
     """The key of the activation by family or kind of tower."""
-    entries = (json.loads(path.read_text(encoding="utf-8")) for path in sorted((FAMILIES / "schemas").glob("*.json")))
+    entries = (json.loads(path.read_text(encoding="utf-8")) for path in sorted((FAMILIES / "schemas").rglob("*.json")))
     fixed = {name: entry.get("fixed", {}) for file in entries for name, entry in file.items()}
     return {name: facts["ffn_activation"] for name, facts in fixed.items() if "ffn_activation" in facts}
 

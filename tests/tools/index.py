@@ -1,8 +1,8 @@
-"""Write what the package looks up at run time: the index of families, the presets as JSON, the readings in tidy form.
+"""Write what the package looks up at run time: the index of families, the presets as JSON, the schemas in tidy form.
 
     python -m tests.tools.index [--check]
 
-Run it after adding a family, goldens or a preset, or editing a reading. A count is `exact` only for families that
+Run it after adding a family, goldens or a preset, or editing a schema. A count is `exact` only for families that
 have goldens here.
 """
 
@@ -11,7 +11,7 @@ import json
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,18 @@ import yaml
 
 import paramcalc
 import paramcalc.families
+from paramcalc.families.builders.towers import TOWER_RECIPES
 from paramcalc.families.registry import registered
 from paramcalc.sources.yaml_loader import StrictLoader
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import stacks
-from tests.goldens import readings, store
+from tests.goldens import defaults, store
 from tests.goldens.store import COUNT
 
 PACKAGE = Path(paramcalc.__file__).parent
-FAMILIES, PRESETS, GPUS = (
+FAMILIES, TOWERS, PRESETS, GPUS = (
     PACKAGE / "families" / "index.json",
+    PACKAGE / "families" / "towers.json",
     PACKAGE / "sources" / "presets.json",
     PACKAGE / "footprint" / "devices.json",
 )
@@ -65,14 +67,27 @@ def mixers_in(component: Component) -> Iterator[str]:
         yield from mixers_in(part.component)
 
 
-def index() -> dict[str, dict[str, object]]:
-    """The index, from the recipes themselves and the golden directory."""
+def import_recipes() -> None:
+    """Import every module of recipes, which registers them."""
     for module in pkgutil.walk_packages(paramcalc.families.__path__, "paramcalc.families."):
         import_module(module.name)
+
+
+def towers() -> dict[str, str]:
+    """The module of each kind of tower, sorted."""
+    return {kind: module_of(TOWER_RECIPES[kind]) for kind in sorted(TOWER_RECIPES)}
+
+
+def module_of(recipe: Callable[..., object]) -> str:
+    """Where a recipe stands, from the folder of families on."""
+    return recipe.__module__.removeprefix("paramcalc.families.")
+
+
+def index() -> dict[str, dict[str, object]]:
+    """The index, from the recipes themselves and the golden directory."""
     entries: dict[str, dict[str, object]] = {"transformer": {"module": "native.model", "main_class": "Transformer"}}
     for name, family in registered().items():
-        module = family.recipe.__module__.removeprefix("paramcalc.families.")
-        entries[name] = {"module": module, "main_class": family.main_class}
+        entries[name] = {"module": module_of(family.recipe), "main_class": family.main_class}
     blocks = list(store.read(store.HERE / "torch_blocks.jsonl").values())
     own = {"goldens": len(blocks), "by": f"{blocks[0]['class']}, torch {blocks[0]['torch']}, and by hand"}
     verified = {name: goldens(name) for name in entries} | {"transformer": own | {"mixers": "attention"}}
@@ -98,8 +113,10 @@ def text(entries: Mapping[str, object]) -> str:
 
 def files() -> dict[Path, str]:
     """Every generated file with the text that it should have."""
-    schemas = {path: readings.text(json.loads(path.read_text())) for path in readings.READINGS.glob("*.json")}
-    return schemas | {FAMILIES: text(index()), PRESETS: text(presets()), GPUS: text(gpus())}
+    tidy = {path: defaults.schema_text(json.loads(path.read_text())) for path in defaults.SCHEMAS.rglob("*.json")}
+    tidy |= {path: defaults.defaults_text(json.loads(path.read_text())) for path in defaults.DEFAULTS.rglob("*.json")}
+    import_recipes()
+    return tidy | {FAMILIES: text(index()), TOWERS: text(towers()), PRESETS: text(presets()), GPUS: text(gpus())}
 
 
 def main(argv: list[str]) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.families import registry
+from paramcalc.families import registry, schemas
 from paramcalc.families.registry import get_family
 from tests.tools import index
 
@@ -57,7 +57,7 @@ def test_a_module_without_a_schema_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     def missing(_: str) -> dict[str, Any]:
         raise FileNotFoundError
 
-    monkeypatch.setattr(registry, "schema_entries", missing)
+    monkeypatch.setattr(schemas, "schema_entries", missing)
 
     with pytest.raises(paramcalc.ParamcalcError, match=r"gated_llama has a recipe in \S+\.py and no entry in schemas/"):
         get_family("gated_llama")

@@ -179,3 +179,8 @@ def mha(c: Config, *, bias: bool = True, kv: int | None = None, **options: Any) 
 def sliding(attn: Attention, window: int | None) -> dict[str, Component]:
     """Full and sliding attention, under the words of `layer_types`."""
     return {FULL: attn, SLIDING: attn.with_window(window)}
+
+
+def qk_norm_windowed(c: Config, **options: Any) -> dict[str, Component]:
+    """Full and sliding attention with norms on each query and key head, under the words of `layer_types`."""
+    return sliding(qk_norm_per_head(c, bias=c.attention_bias, **options), c.sliding_window)

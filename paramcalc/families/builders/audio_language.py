@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from paramcalc.config.schema import ConfigSchema
+from collections.abc import Callable
+
 from paramcalc.config.view import Config
 from paramcalc.families.builders.encoder_decoder import BartLayout, spectrogram_encoder
 from paramcalc.families.builders.heads import unknown_head
-from paramcalc.families.builders.vision_language import was_untied_in_v4
+from paramcalc.families.builders.projectors import two_layers
+from paramcalc.families.builders.towers import tower_in
+from paramcalc.families.builders.vision_language import assemble_multimodal, was_untied_in_v4
 from paramcalc.families.registry import get_family
-from paramcalc.families.vision import two_layers
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Norm
@@ -36,7 +38,7 @@ def audio_text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple
     if c.head not in ("seq2seq_lm", "token_classification", "none"):
         raise unknown_head(c)
     declared = c.section_schema("text_config")
-    stated = c.section("text_config", ConfigSchema({})).raw("model_type") or declared.kind
+    stated = c.section_kind("text_config")
     text = get_family(stated)
     defaults, said = dict(text.schema.defaults), c.section("text_config", text.schema)
     if completes or c.raw("text_config") is None:
@@ -51,3 +53,15 @@ def two_matrices(d_in: int, d: int, *, bias: bool, norm: bool = False) -> Block:
     """A projector of two matrices, perhaps normalised."""
     after = Norm(width=d, bias=True) if norm else None
     return block("projector", **two_layers(d_in, d, d, bias=bias), norm=after)
+
+
+def audio_language_model(
+    c: Config, projector: Callable[[Config, int], Component], *, completes: bool = False
+) -> Component:
+    """A tower of one kind, what the class puts behind it, and a language model of any.
+
+    `completes`: the class adds the sizes to a text_config that omits them.
+    """
+    tower, v = tower_in(c, "audio_config")
+    language, width = audio_text_model(c, tied=c.tie_word_embeddings, completes=completes)
+    return assemble_multimodal(language, audio_tower=tower, projector=projector(v, width))

@@ -11,6 +11,8 @@ from itertools import repeat
 from typing import Any
 
 from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import mha
+from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.builders.heads import decoder_head
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, LayerPattern, Layers, Mtp, Run, block, stack
@@ -142,3 +144,8 @@ def causal_lm(
         **decoder_head(c, c.hidden_size, bias=head_bias, rows=head_rows),
         mtp=mtp if mtp and mtp.count and c.head in ("lm", "seq2seq_lm") else None,
     )
+
+
+def post_norm_layer(c: Config, hidden: int | None) -> Block:
+    """Attention, norm, plain FFN, norm, with biases."""
+    return block(attn=mha(c), attn_norm=layer_norm(c), ffn=mlp(c, hidden), ffn_norm=layer_norm(c))

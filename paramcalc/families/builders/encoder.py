@@ -61,3 +61,8 @@ def encoder(
     # A class that can be made a decoder declares the field; those with other heads than these see all at once.
     causal = c.declares("is_decoder") and c.is_decoder and c.head in ("lm", "none")
     return block(**before, layers=stack("encoder", equal, causal=causal), **after, **heads)
+
+
+def narrow_embeddings(c: Config, width: int, *, rows: int | None = None) -> dict[str, Component]:
+    """Embeddings of a width of their own, and a projection where it is not that of the layers."""
+    return embeddings(c, width, rows=rows) | (projected(c, width) if width != c.hidden_size else {})

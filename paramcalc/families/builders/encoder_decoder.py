@@ -37,6 +37,9 @@ class BartLayout(NamedTuple):
     norms: Category | None = "norm"  # what norms count as; None: as what holds them, a tower
 
 
+M2M_LAYOUT = BartLayout(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=False)
+
+
 # -- parts -------------------------------------------------------------------------------------------------------
 
 

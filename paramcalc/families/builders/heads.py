@@ -186,3 +186,59 @@ def classifier(c: Config, *, transform: bool, unstated_labels: int = 2) -> dict[
     per: Per = "sequence" if transform else "token"  # one that transforms stands on the last token alone
     first: dict[str, Component] = {"transform": dense_head(c, c.hidden_size, per=per)} if transform else {}
     return first | {"classifier": dense_head(c, num_labels(c, unstated=unstated_labels), per=per)}
+
+
+def electra_heads(c: Config) -> dict[str, Component]:
+    """A generator's head, a discriminator, or a classifier with a dense layer of its own."""
+    heads = encoder_heads(
+        c,
+        c.embedding_size,
+        lm_head=electra_generator(c),
+        pooled=(),
+        transformed=("sequence_classification",),
+        pretraining=discriminator(c),
+    )
+    return summary_projection(c) | heads
+
+
+def electra_generator(c: Config) -> Block:
+    """A dense layer to the width of the embeddings, a norm, and their own matrix with a bias."""
+    width = c.embedding_size
+    head = lm_head(c, width, owner="embed_tokens", bias=True)
+    return block(transform=dense_head(c, width), norm=Norm(width=width, bias=True), decoder=head)
+
+
+# -- XLM and XLNet ---------------------------------------------------------------------------------------------------
+
+
+def xl_summary(c: Config) -> dict[str, Component]:
+    """A projection of one hidden state, to the labels or to the width."""
+    if not c.summary_use_proj:
+        return {}
+    width = num_labels(c) if c.summary_proj_to_labels else c.hidden_size
+    return {"summary": Linear(d_in=c.hidden_size, d_out=width, bias=True, category="head")}
+
+
+def xl_head(c: Config, *, logits: bool) -> dict[str, Component]:
+    """The heads of XLM and XLNet. `logits`: a matrix of its own after the summary."""
+    d = c.hidden_size
+
+    def dense(d_in: int, d_out: int, *, bias: bool = True) -> Linear:
+        return Linear(d_in=d_in, d_out=d_out, bias=bias, category="head")
+
+    match c.head:
+        case "lm":
+            return {"lm_head": lm_head(c, d, owner="embed_tokens", bias=True)}
+        case "sequence_classification":
+            return xl_summary(c) | ({"logits": dense(d, num_labels(c))} if logits else {})
+        case "multiple_choice":
+            return xl_summary(c) | {"logits": dense(d if logits else num_labels(c), 1)}
+        case "token_classification" | "question_answering_simple":
+            return {"classifier": dense(d, num_labels(c))}
+        case "question_answering":
+            end = block(dense=dense(2 * d, d), norm=Norm(width=d, bias=True), logits=dense(d, 1))
+            answer = block(dense=dense(2 * d, d), logits=dense(d, 1, bias=False))
+            return {"start": dense(d, 1), "end": end, "answer": answer}
+        case "none":
+            return {}
+    raise unknown_head(c)

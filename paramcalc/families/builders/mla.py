@@ -7,9 +7,21 @@ from typing import Any
 from paramcalc.components import Indexer, LatentAttention
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import equal_heads, with_options
-from paramcalc.families.builders.ffn import moe
-from paramcalc.families.builders.layer_types import DENSE, SPARSE
+from paramcalc.families.builders.decoder import decoder
+from paramcalc.families.builders.ffn import glu, moe
+from paramcalc.families.builders.layer_types import (
+    DENSE,
+    FULL,
+    LINEAR,
+    SPARSE,
+    first_dense,
+    ignored_frequency,
+    mixer_types,
+    mlp_types,
+)
+from paramcalc.families.builders.mtp import unbuilt_mtp
 from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block
 from paramcalc.tree.leaves import Norm
 
 INDEXED, CSA, HCA = "indexed_attention", "compressed_sparse_attention", "heavily_compressed_attention"
@@ -69,3 +81,24 @@ def unweighted_indexer(width: int, heads: int, head_dim: int, *, top_k: int) -> 
     norm = Norm(width=head_dim)
     plain = Indexer(width=width, query_width=width, heads=heads, head_dim=head_dim, top_k=top_k, weighted=False)
     return plain.replace(q_norm=norm, k_norm=norm)
+
+
+def indexed_latent_attention(c: Config) -> LatentAttention:
+    """Latent attention with an indexer."""
+    attn: LatentAttention = latent_attention(c, indexer=lightning_indexer(c, c.q_lora_rank))
+    return attn
+
+
+def indexer_types(c: Config) -> list[str]:
+    """Which layers have an indexer: all of them unless indexer_types says otherwise."""
+    return c.layer_words("indexer_types", ("full", "shared")) or ["full"] * c.num_hidden_layers
+
+
+def delta_mla_decoder(c: Config, delta: Component, default: list[str], *, gate: Component | None = None) -> Block:
+    """Kimi's decoder: delta attention and latent attention, a few dense layers first, then experts."""
+    attn = latent_attention(c, gate=gate)
+    ffn_words = mlp_types(c, first_dense(c, c.first_k_dense_replace))
+    ignored_frequency(c)
+    unbuilt_mtp(c)
+    ffn = {DENSE: glu(c), SPARSE: mla_moe(c)}
+    return decoder(c, {FULL: attn, LINEAR: delta}, ffn, mixer_types(c, default), ffn_words)

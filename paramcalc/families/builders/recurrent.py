@@ -60,3 +60,27 @@ def mamba2_mixer(c: Config, *, inner: int, heads: int, head_dim: int, state: int
         out_bias=c.use_bias,
         chunk=c.chunk_size,
     )
+
+
+def mamba2_from_prefixed(
+    c: Config, *, inner: int | None = None, out_bias: bool | None = None, gated_norm: bool = True
+) -> Mamba2:
+    """Mamba-2 from the mamba_ fields; its heads cut `inner`, by default mamba_expand times the width."""
+    inner = c.mamba_expand * c.hidden_size if inner is None else inner
+    heads, stated = c.mamba_n_heads, c.raw("mamba_d_head")
+    channels = inner // heads if stated in (None, "auto") else c.size("mamba_d_head", stated)
+    c.require(heads * channels == inner, f"mamba_n_heads x mamba_d_head ({heads} x {channels}) is not {inner}")
+    return Mamba2(
+        width=c.hidden_size,
+        inner=inner,
+        heads=heads,
+        head_dim=channels,
+        state_size=c.mamba_d_state,
+        groups=c.mamba_n_groups,
+        kernel=c.mamba_d_conv,
+        conv_bias=c.mamba_conv_bias,
+        bias=c.mamba_proj_bias,
+        out_bias=c.mamba_proj_bias if out_bias is None else out_bias,
+        gated_norm=gated_norm,
+        chunk=c.mamba_chunk_size,
+    )

@@ -1,19 +1,22 @@
-"""The register of towers: what sees or hears inside a larger model, by the `model_type` of its own section."""
+"""The register of towers: the encoders inside a larger model, by the `model_type` of their section."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
-from paramcalc.families.schemas import config_schema, schema_entries
+from paramcalc.families.schemas import config_schema, schema_entry
 from paramcalc.tree.containers import Block
 
 TowerRecipe = Callable[[Config], Block]
 
 TOWER_RECIPES: dict[str, TowerRecipe] = {}  # filled by @tower when a module of recipes is imported
-SHARED_MODULES = ("vision", "page_towers", "sound_codecs", "omni_voices")  # the rooms of towers without families
 
 
 def tower(*kinds: str) -> Callable[[TowerRecipe], TowerRecipe]:
@@ -36,12 +39,22 @@ def require_model_type(c: Config, section: str, kind: str) -> None:
     c.require(named == kind, f"{section} is a {stated}", f"only a {kind} can be counted there")
 
 
+@cache
+def tower_modules() -> dict[str, str]:
+    """The module of each kind of tower. Written by tests/index.py, as the index of families is."""
+    return dict(json.loads(Path(__file__).parents[1].joinpath("towers.json").read_text(encoding="utf-8")))
+
+
 def tower_recipe(kind: str) -> TowerRecipe:
-    """The recipe of a kind; a shared room is entered only where a tower in it is asked for."""
-    for room in SHARED_MODULES:
-        if kind not in TOWER_RECIPES:
-            import_module(f"paramcalc.families.{room}")
+    """The recipe of a kind; its module is imported on first use."""
+    if kind not in TOWER_RECIPES:
+        import_module(f"paramcalc.families.{tower_modules()[kind]}")
     return TOWER_RECIPES[kind]
+
+
+def tower_schema(kind: str) -> ConfigSchema:
+    """How the section of a tower is read."""
+    return config_schema(schema_entry(tower_recipe(kind).__module__, kind))
 
 
 def tower_in(c: Config, section: str, *, kind: str | None = None, **fixed: Any) -> tuple[Block, Config]:
@@ -51,10 +64,32 @@ def tower_in(c: Config, section: str, *, kind: str | None = None, **fixed: Any) 
     """
     declared = c.section_schema(section)
     kind = kind or declared.kind
-    recipe = tower_recipe(kind)
-    read = config_schema(schema_entries(recipe.__module__)[kind])
+    read = tower_schema(kind)
     if c.raw(section) is None:
         read = read._replace(defaults={**read.defaults, **declared.defaults})
     view = c.section(section, read._replace(fixed={**read.fixed, **fixed}), family=kind)
     require_model_type(c, section, kind)
-    return recipe(view), view
+    return tower_recipe(kind)(view), view
+
+
+# Those that a class may name freely: complete models, with no merger to follow.
+STANDALONE_TOWERS = (
+    *("clip_vision_model", "idefics3_vision", "internvl_vision", "pixtral"),
+    *("siglip2_vision_model", "siglip_vision_model", "smolvlm_vision"),
+)
+
+
+def vision_tower(c: Config, *, any_kind: bool = False) -> tuple[Block, Config]:
+    """The tower in vision_config, and the view of that section.
+
+    `any_kind` where the class builds whatever model_type the section names; else it is always the declared one.
+    """
+    kind = c.section_schema("vision_config").kind
+    if any_kind:
+        kind = c.section_kind("vision_config")
+        c.require(
+            kind in STANDALONE_TOWERS,
+            f"vision_config is a {kind}, which cannot be counted",
+            f"known: {', '.join(STANDALONE_TOWERS)}",
+        )
+    return tower_in(c, "vision_config", kind=kind)

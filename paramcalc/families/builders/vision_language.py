@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.builders.heads import unknown_head
-from paramcalc.families.builders.towers import require_model_type
+from paramcalc.families.builders.towers import require_model_type, vision_tower
 from paramcalc.families.registry import get_family, split_class
-from paramcalc.families.vision import vision
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Stack, block
 from paramcalc.tree.language import LanguageModel
@@ -59,7 +57,7 @@ def vision_language_model(c: Config, projector: Projector, *, any_tower: bool = 
     """
     if text_alone(c):
         return section_alone(c, "vision_config")
-    seen, v = vision(c, any_kind=any_tower)
+    seen, v = vision_tower(c, any_kind=any_tower)
     language, d = own_language_model(c, flat=flat)
     return assemble_multimodal(language, vision_tower=seen, projector=projector(v, d))
 
@@ -134,7 +132,7 @@ def wrap_any_language_model(c: Config, projector: Projector, *, any_tower: bool 
     """
     if "TextModel" in c.architecture or "TextFor" in c.architecture:
         return section_alone(c, "vision_config")
-    seen, v = vision(c, any_kind=any_tower)
+    seen, v = vision_tower(c, any_kind=any_tower)
     language, d = any_language_model(c)
     return assemble_multimodal(language, vision_tower=seen, projector=projector(v, d))
 
@@ -144,7 +142,7 @@ def any_language_model(c: Config) -> tuple[Block, int]:
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     text = c.section_schema("text_config")
-    stated = c.section("text_config", ConfigSchema(dict(model_type=text.kind))).model_type
+    stated = c.section_kind("text_config")
     kind = text.spellings.get(stated, stated) if text.free else text.kind
     recipe, reading = get_family(kind).recipe, get_family(kind).schema
     plain = "hidden_size" in reading.defaults and "ties" not in reading.fixed

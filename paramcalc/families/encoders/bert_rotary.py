@@ -1,0 +1,79 @@
+"""BERT's successors with rotary positions and gated FFNs."""
+
+from __future__ import annotations
+
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import equal_heads, gqa, mha, sliding
+from paramcalc.families.builders.decoder import pre_norm, rms
+from paramcalc.families.builders.encoder import embeddings, encoder, encoder_layer
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.builders.heads import encoder_heads, lm_head
+from paramcalc.families.builders.layer_types import FULL, SLIDING, attention_types, every
+from paramcalc.families.registry import family
+from paramcalc.tree.component import Component
+from paramcalc.tree.containers import Block, block
+from paramcalc.tree.leaves import Embedding, Linear, Norm
+
+
+@family("nomic_bert")
+def nomic_bert(c: Config) -> Block:
+    """BERT with rotary positions and gated FFNs, without biases in its layers (NomicBertForMaskedLM)."""
+    heads = encoder_heads(c, c.hidden_size, pooled=("sequence_classification",))
+    layer = encoder_layer(c, attn=gqa(c), ffn=glu(c))
+    return encoder(c, embeddings(c, c.hidden_size, rows=0), layer, heads)
+
+
+@family("eurobert")
+def eurobert(c: Config) -> Block:
+    """Llama as an encoder (EuroBertForMaskedLM)."""
+    head = lm_head(c, c.hidden_size, owner="embed_tokens", bias=c.mlp_bias)
+    heads = encoder_heads(c, c.hidden_size, lm_head=head, pooled=(), transformed=("sequence_classification",))
+    return llama_encoder(c, [FULL] * c.num_hidden_layers, heads)
+
+
+@family("ultrabert")
+def ultrabert(c: Config) -> Block:
+    """EuroBERT with full attention in every third layer and a bottleneck before the output (UltrabertForMaskedLM)."""
+    d, narrow = c.hidden_size, c.prediction_head_size
+    head = block(
+        down=Linear(d_in=d, d_out=narrow, category="head"),
+        up=Linear(d_in=narrow, d_out=d, category="head"),
+        decoder=lm_head(c, d, owner="embed_tokens"),
+    )
+    heads = encoder_heads(c, d, lm_head=head, pooled=(), answers=2)
+    windows = c.per_layer("attention_windows")
+    default = (
+        every(3, FULL, otherwise=SLIDING, layers=c.num_hidden_layers)
+        if windows is None
+        else [SLIDING if window else FULL for window in windows]
+    )
+    return llama_encoder(c, attention_types(c, default), heads)
+
+
+def llama_encoder(c: Config, words: list[str], heads: dict[str, Component]) -> Block:
+    """Token embedding, Llama's layers with full or sliding attention, a norm, and heads."""
+    equal_heads(c)
+    attn = sliding(gqa(c, bias=c.attention_bias), c.sliding_window if SLIDING in words else None)
+    layers = {word: pre_norm(rms(c), attn[word], glu(c, bias=c.mlp_bias)) for word in attn}
+    before = {"embed_tokens": Embedding(rows=c.vocab_size, width=c.hidden_size)}
+    return encoder(c, before, [layers[word] for word in words], heads, norm=rms(c))
+
+
+@family("modernbert")
+def modernbert(c: Config) -> Block:
+    """Pre-norm encoder with gated FFNs; every third layer attends to all (ModernBertForMaskedLM).
+
+    The first layer has no norm before its attention.
+    """
+    d, period = c.hidden_size, c.global_attn_every_n_layers
+    norm, ffn = Norm(width=d, bias=c.norm_bias), glu(c, bias=c.mlp_bias)
+    words = attention_types(c, [SLIDING if i % period else FULL for i in range(c.num_hidden_layers)])
+    mixers = sliding(mha(c, bias=c.attention_bias), c.local_attention)
+    layers = [
+        block(attn_norm=norm if i else None, attn=mixers[word], ffn_norm=norm, ffn=ffn) for i, word in enumerate(words)
+    ]
+    before = {"embed_tokens": Embedding(rows=c.vocab_size, width=d), "embed_norm": norm}
+    head = lm_head(c, d, owner="embed_tokens", bias=c.decoder_bias)
+    transform = {"transform": Linear(d_in=d, d_out=d, bias=c.classifier_bias, category="head"), "transform_norm": norm}
+    heads = encoder_heads(c, d, lm_head=head, pooled=())
+    return encoder(c, before, layers, (transform if heads else {}) | heads, norm=norm)

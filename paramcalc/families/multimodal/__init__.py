@@ -1,0 +1,1 @@
+"""Language models with towers for images, audio or other inputs, by lineage."""

@@ -1,0 +1,1 @@
+"""Encoder-decoders over text or speech, by lineage."""

@@ -1,0 +1,17 @@
+"""The first InternLM; the later ones are Llamas."""
+
+from __future__ import annotations
+
+from paramcalc.config.view import Config
+from paramcalc.families.builders.attention import gqa
+from paramcalc.families.builders.decoder import decoder, unpublished
+from paramcalc.families.builders.ffn import glu
+from paramcalc.families.registry import family
+from paramcalc.tree.containers import Block
+
+
+@family("internlm")
+def internlm(c: Config) -> Block:
+    """Llama with biases on all of attention, if asked for (InternLMForCausalLM)."""
+    unpublished(c)
+    return decoder(c, gqa(c, bias=c.bias), glu(c))
