@@ -8,8 +8,9 @@ from typing import Any, Literal
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component, prefixed_steps, without_none
 from paramcalc.tree.leaves import Linear, Norm, Param
-from paramcalc.tree.ops import FlopTerm, Limit, Per
-from paramcalc.tree.state import CacheEntry, Span
+from paramcalc.tree.ops import PER_PAIR, PER_SOURCE_PAIR, PER_SOURCE_TOKEN, FlopTerm, Per, PerWord
+from paramcalc.tree.pairs import NO_LIMIT, WINDOW_LIMIT, Limit
+from paramcalc.tree.state import ENCODER_OUTPUT, EVERY_TOKEN, FIXED, KEY, VALUE, WINDOW, CacheEntry, Growth
 from paramcalc.tree.steps import BATCH, CONTEXT, SOURCE, TOKENS, Step, StepAxis, per_token
 from paramcalc.tree.weights import Category, ShardSpec, by_heads
 
@@ -23,8 +24,8 @@ def attention_products(
     *,
     keys: Size,
     values: Size,
-    per: Per = "pair",
-    limit: Limit = "none",
+    per: Per = PER_PAIR,
+    limit: Limit = NO_LIMIT,
     size: Size = 1,
 ) -> Iterator[FlopTerm]:
     """Scores and mixing: for each head and pair of tokens, a product of query and key and one of weight and value."""
@@ -64,7 +65,7 @@ def attention_steps(
 
 def window_limit(window: Size | None) -> Mapping[str, Any]:
     """The limit of a sliding window, where there is one."""
-    return {} if window is None else {"limit": "window", "size": window}
+    return {} if window is None else {"limit": WINDOW_LIMIT, "size": window}
 
 
 def window_or_picks(window: Size | None, *picks: Size | None) -> Size | None:
@@ -78,22 +79,22 @@ def uniform_head_sizes(heads: Size, kv_heads: Size, head_dim: Size) -> dict[str,
     return {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
 
 
-def lookback_label(window: int | None) -> tuple[Span, int]:
+def lookback_label(window: int | None) -> tuple[Growth, int]:
     """How far back a layer sees: the last `window` tokens, or all of them."""
-    return ("tokens", 1) if window is None else ("window", window)
+    return (EVERY_TOKEN, 1) if window is None else (WINDOW, window)
 
 
-def source_entries(tokens: int | None) -> tuple[Span, int]:
+def source_entries(tokens: int | None) -> tuple[Growth, int]:
     """As many entries as an encoder's output has: what it reads decides, or it always makes so many."""
-    return ("source", 1) if tokens is None else ("always", tokens)
+    return (ENCODER_OUTPUT, 1) if tokens is None else (FIXED, tokens)
 
 
 def kv_entries(
-    keys: int, values: int, *, span: Span = "tokens", size: int = 1, shares: int | None = None
+    keys: int, values: int, *, growth: Growth = EVERY_TOKEN, size: int = 1, shares: int | None = None
 ) -> Iterator[CacheEntry]:
     """Keys and values of so many channels in all heads, which `shares` devices can divide."""
-    yield CacheEntry("key", keys, span, size, shares)
-    yield CacheEntry("value", values, span, size, shares)
+    yield CacheEntry(KEY, keys, growth, size, shares)
+    yield CacheEntry(VALUE, values, growth, size, shares)
 
 
 class Attention(Component):
@@ -150,7 +151,7 @@ class Attention(Component):
         d_v, d_kv = self.value_channels, self.kv_width or d
         has_keys, has_values = self.keys != "borrowed", self.keys == "own"
         column, shared = by_heads("column", self.heads), ShardSpec("column", self.kv_heads, "kv_heads")
-        read: Per = "source" if self.source == "cross" else "token"
+        read: PerWord = "source" if self.source == "cross" else "token"
         parts: dict[str, Component | None] = {
             "q_proj": Linear(d_in=d, d_out=q, bias=self.q_bias, split=column),
             "k_proj": Linear(d_in=d_kv, d_out=kv, bias=self.k_bias, split=shared, per=read) if has_keys else None,
@@ -189,28 +190,30 @@ class Attention(Component):
         if self.keys == "borrowed":
             return
         if self.keeps_inputs:
-            yield CacheEntry("key", self.width)
+            yield CacheEntry(KEY, self.width)
             return
         keys, values = self.kv_heads * self.head_dim, self.kv_heads * self.value_channels
-        spans = [] if self.source == "cross" else [lookback_label(self.window)]
-        spans += [source_entries(self.source_tokens)] if self.source == "cross" or self.merged or self.prompted else []
-        for span, size in spans:
-            yield from kv_entries(keys, values, span=span, size=size, shares=self.kv_heads)
+        growths = [] if self.source == "cross" else [lookback_label(self.window)]
+        growths += (
+            [source_entries(self.source_tokens)] if self.source == "cross" or self.merged or self.prompted else []
+        )
+        for growth, size in growths:
+            yield from kv_entries(keys, values, growth=growth, size=size, shares=self.kv_heads)
         if self.prefix:
-            yield from kv_entries(keys, values, span="always", size=self.prefix, shares=self.kv_heads)
+            yield from kv_entries(keys, values, growth=FIXED, size=self.prefix, shares=self.kv_heads)
 
     def own_ops(self) -> Iterator[FlopTerm]:
         """Scores of d_h and mixing of d_v channels for every query head, whoever's keys and values they are."""
-        per: Per = "cross" if self.source == "cross" else "pair"
+        per = PER_SOURCE_PAIR if self.source == "cross" else PER_PAIR
         values = self.value_channels
         heads = self.heads if self.maps == 1 else self.maps * self.heads
         window = window_or_picks(self.window, getattr(self.indexer, "keep", None))
         yield from attention_products(heads, keys=self.head_dim, values=values, per=per, **window_limit(window))
         if self.merged:
-            for w in attention_products(heads, keys=self.head_dim, values=values, per="cross"):
+            for w in attention_products(heads, keys=self.head_dim, values=values, per=PER_SOURCE_PAIR):
                 yield w._replace(name=f"source_{w.name}")
             kv = 2 * self.width * self.kv_heads * (self.head_dim + values)
-            yield FlopTerm("source_keys_values", kv, per="source")
+            yield FlopTerm("source_keys_values", kv, per=PER_SOURCE_TOKEN)
 
     def steps(self) -> Iterator[Step]:
         d_v = self.value_channels

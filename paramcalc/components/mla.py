@@ -16,7 +16,7 @@ from paramcalc.components.attention import (
 from paramcalc.tree.component import Component, without_none
 from paramcalc.tree.leaves import Linear, Norm, Param
 from paramcalc.tree.ops import FlopTerm
-from paramcalc.tree.state import CacheEntry
+from paramcalc.tree.state import LATENT, CacheEntry
 from paramcalc.tree.steps import Step
 from paramcalc.tree.weights import Category, by_heads
 
@@ -99,10 +99,10 @@ class LatentAttention(Component):
 
     def own_state(self) -> Iterator[CacheEntry]:
         """The latent and the rotary key of each token, or the keys and values that all heads make of them."""
-        span, size = lookback_label(self.window)
-        yield CacheEntry("latent", self.kv_rank + self.rope_dim, span, size, mla_form="latent")
+        growth, size = lookback_label(self.window)
+        yield CacheEntry(LATENT, self.kv_rank + self.rope_dim, growth, size, mla_form="latent")
         keys, values = self.heads * (self.nope_dim + self.rope_dim), self.heads * self.value_dim
-        for kept in kv_entries(keys, values, span=span, size=size, shares=self.heads):
+        for kept in kv_entries(keys, values, growth=growth, size=size, shares=self.heads):
             yield kept._replace(mla_form="expanded")
 
     def label(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
-from paramcalc.tree.ops import FlopTerm
+from paramcalc.tree.ops import IN_TOWERS, FlopTerm
 from paramcalc.tree.weights import Category, Tie, Weight
 
 
@@ -42,7 +42,7 @@ class PatchEmbedding(Component):
 
     def own_ops(self) -> Iterator[FlopTerm]:
         """A matrix for each patch."""
-        yield FlopTerm("", 2 * sum(w.elements for w in self.shapes() if w.name == "weight"), "convolution", "tower")
+        yield FlopTerm("", 2 * sum(w.elements for w in self.shapes() if w.name == "weight"), "convolution", IN_TOWERS)
 
 
 class Conv2d(Component):
@@ -67,5 +67,5 @@ class Conv2d(Component):
         """Of towers alone, for each position."""
         depth = self.frames or 1
         yield FlopTerm(
-            "", 2 * self.channels * self.per_group * depth * self.kernel * self.kernel, "convolution", "tower"
+            "", 2 * self.channels * self.per_group * depth * self.kernel * self.kernel, "convolution", IN_TOWERS
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from paramcalc.compute.workload import Workload
 from paramcalc.counting.count import Figures
 from paramcalc.model import Model
+from paramcalc.tree.workload import Workload
 
 FLOPS_PER_PARAMETER = 6  # forward and backward: three products, each of a multiplication and an addition
 

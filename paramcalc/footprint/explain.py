@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from paramcalc.assumptions import Assumptions
@@ -20,18 +20,7 @@ from paramcalc.storage import weights
 from paramcalc.storage.gguf.types import GGUF_TYPES
 from paramcalc.storage.weights import StoredTensors
 from paramcalc.tree.containers import Stack, stacks
-from paramcalc.tree.state import STATE_KINDS, CacheEntry, Span
-
-# How many entries a sequence has of something: T tokens, S of an encoder's output.
-ENTRY_FORMULAS: Mapping[Span, str] = {
-    "tokens": "T",
-    "window": "min(T, {size})",
-    "chunk": "min(T, {size})",
-    "buffer": "min(T, {size})",
-    "stride": "floor(T / {size})",
-    "source": "S",
-    "always": "{size}",
-}
+from paramcalc.tree.state import CacheEntry
 
 
 def explain_memory(model: Model, assumed: Assumptions) -> Explanation:
@@ -41,7 +30,7 @@ def explain_memory(model: Model, assumed: Assumptions) -> Explanation:
     keeping = list(_caches(model, assumed, found, legend))
     legend.add("T", assumed.context, "tokens of each sequence (context)")
     legend.add("B", assumed.batch, "sequences at a time (batch)")
-    if any(one.span == "source" for one in model.tree.cache()):
+    if any(one.growth.of_source for one in model.tree.cache()):
         legend.add("S", assumed.source or assumed.context, "entries of an encoder's output (source)")
     lines = [
         *_weights(weights.storage_plan(model, assumed).stored),
@@ -116,8 +105,8 @@ def _caches(model: Model, assumed: Assumptions, found: dict[str, Any], legend: S
         lines = [line for stack in stacks(model.tree) for line in told.stack(stack, sizes, states=states)]
         if not lines:
             continue
-        dtypes = f"{found['kv_cache']['dtype']}, {policy}" if name == "kv_cache" else "does not grow"
-        yield Line(level=0, name=title, remark=dtypes)
+        remark = state_remark(model) if states else f"{found['kv_cache']['dtype']}, {policy}"
+        yield Line(level=0, name=title, remark=remark)
         yield from lines
         one = sum(sizes)
         yield _added("= one sequence", 1, sizes)
@@ -128,6 +117,12 @@ def _caches(model: Model, assumed: Assumptions, found: dict[str, Any], legend: S
             numbers=f"{assumed.batch:,} x {one:,}",
             result=found[name]["bytes"],
         )
+
+
+def state_remark(model: Model) -> str:
+    """How the state grows."""
+    limited = any(one.is_state and one.growth.rate == "limited" for one in model.tree.cache())
+    return "grows to a limit" if limited else "does not grow"
 
 
 class _StateLines:
@@ -145,9 +140,7 @@ class _StateLines:
             times = sum(
                 int(run.repeat) * (run.passes if run.cached_passes is None else run.cached_passes) for run in runs
             )
-            found = [
-                one for one in cache.entries_under(layer.state(), self.assumed) if (one.kind in STATE_KINDS) is states
-            ]
+            found = [one for one in cache.entries_under(layer.state(), self.assumed) if one.is_state is states]
             if found and times:
                 yield Line(level=1, name=f"{stack.role} {layer_name(names, copies)}", remark=layer.label())
                 for alike in self._alike(found):
@@ -158,7 +151,7 @@ class _StateLines:
         groups: dict[tuple[object, ...], list[CacheEntry]] = defaultdict(list)
         for one in found:
             spelled = symbolic.symbols_and_numbers(one.elements)  # of equal sizes by chance each has its reason
-            groups[(spelled, one.span, one.size, one.copies, self.entries.format(one))].append(one)
+            groups[(spelled, one.growth, one.size, one.copies, self.entries.format(one))].append(one)
         return groups.values()
 
     def _kept(self, alike: list[CacheEntry], times: int, sizes: list[int]) -> Iterator[Line]:
@@ -169,18 +162,17 @@ class _StateLines:
         factor = f"{many:,} " if many > 1 else ""
         yield Line(
             level=2,
-            name=" + ".join(dict.fromkeys(one.kind for one in alike)),
+            name=" + ".join(dict.fromkeys(one.kind.name for one in alike)),
             formula=f"{factor}{symbols} x {kind.name}" if symbols != numbers else kind.name,
             numbers=f"{factor and factor + 'x '}{numbers}{_each(kind)}",
             result=entry,
         )
         entries = int(one.entries(self.assumed.context, source=self.assumed.source or self.assumed.context))
-        how_many = ENTRY_FORMULAS[one.span].format(size=f"{one.size:,}")
         sizes.append(times * entries * entry)
         yield Line(
             level=3,
             name="all of them",
-            formula=f"{'layers x ' if times > 1 else ''}{how_many} x entry",
+            formula=f"{'layers x ' if times > 1 else ''}{symbolic.bracketed(one.formula)} x entry",
             numbers=f"{f'{times:,} x ' if times > 1 else ''}{entries:,} x {entry:,}",
             result=sizes[-1],
         )

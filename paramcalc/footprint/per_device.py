@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from paramcalc.assumptions import Assumptions
@@ -21,7 +21,7 @@ from paramcalc.parallel.sharding import (
     shares_under,
 )
 from paramcalc.storage import weights
-from paramcalc.tree.state import STATE_KINDS, CacheEntry
+from paramcalc.tree.state import CacheEntry
 
 MEMORY_PARTS = ("weights", "kv_cache", "state", "working", "overhead")
 
@@ -119,17 +119,13 @@ def _stage(held: StageShareOnDevice, load: dict[str, Any]) -> dict[str, int]:
 
 def _load(held: StageShareOnDevice, assumed: Assumptions, batch: int) -> dict[str, Any]:
     entries = EntryBytes(held.model, assumed)
-    source = assumed.source or assumed.context
-
-    def total(wanted: Callable[[CacheEntry], bool]) -> int:
-        return batch * sum(
-            entries.bytes(one) * int(one.entries(assumed.context, source=source)) for one in held.kept if wanted(one)
-        )
-
+    kv_cache, state = (
+        batch * sum(entries.total(one) for one in held.kept if one.is_state is wanted) for wanted in (False, True)
+    )
     load: dict[str, Any] = {
         "weights": {"bytes": held.weights},
-        "kv_cache": {"bytes": total(lambda one: one.kind not in STATE_KINDS)},
-        "state": {"bytes": total(lambda one: one.kind in STATE_KINDS)},
+        "kv_cache": {"bytes": kv_cache},
+        "state": {"bytes": state},
         "working": inference_activations.activation_figures(held.work, assumed, batch=batch),
         "overhead": {"bytes": assumed.overhead, "estimate": True},
     }

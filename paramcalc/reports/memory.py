@@ -59,13 +59,19 @@ class Limited(Report):
 
 
 class PerSequence(Report):
-    """What one sequence keeps: fixed + per_token x T, windows up to their size, strides one entry for so many."""
+    """Fixed + per_token x T, windows up to their size, strides one entry for so many; a note has what else grows."""
 
     bytes: int
     fixed: int
     per_token: int
     windows: tuple[Limited, ...]
     strides: tuple[Limited, ...]
+
+    def other_bytes(self, context: int) -> int:
+        """Bytes of the entries that grow slower in another way."""
+        limited = sum(one.bytes_per_entry * min(context, one.tokens) for one in self.windows)
+        strided = sum(one.bytes_per_entry * (context // one.tokens) for one in self.strides)
+        return self.bytes - self.fixed - self.per_token * context - limited - strided
 
 
 class CachePart(Report):
@@ -79,7 +85,7 @@ class CachePart(Report):
 
 
 class StatePart(Report):
-    """Recurrent and convolution states, which do not grow."""
+    """Recurrent and convolution states, which do not go on growing with the context."""
 
     bytes: int
     per_sequence: int

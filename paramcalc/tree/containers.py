@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component, Part, without_none
 from paramcalc.tree.leaves import Embedding, Linear
-from paramcalc.tree.ops import FlopTerm, Per
+from paramcalc.tree.ops import IN_TOWERS, FlopTerm, Per
 from paramcalc.tree.state import CacheEntry
 from paramcalc.tree.weights import Category, Tally, Tie, Weight, effective_category
 
@@ -180,13 +180,13 @@ class Stack(Component):
         """The work of each distinct layer once, under the numbers of its runs, as often as a token passes through."""
         category = effective_category(outer, self.category)
         written = self.causal and self.role == "encoder"  # a class of encoders that was made a decoder
-        roles = {} if written else STACK_ROLES.get(self.role, {})
+        role = "decoder" if written else self.role
         times: dict[int, int] = defaultdict(int)
         for run in self.runs:
             times[id(run.layer)] += int(run.repeat) * run.passes
         for names, layer, _ in self.kinds():
             for w in layer.ops(f"{prefix}{', '.join(names)}.", category):
-                yield w._replace(copies=w.copies * times[id(layer)], per=roles.get(w.per, w.per))
+                yield w._replace(copies=w.copies * times[id(layer)], per=per_in_stack(w.per, role))
 
 
 def stacks(component: Component) -> tuple[Stack, ...]:
@@ -196,11 +196,14 @@ def stacks(component: Component) -> tuple[Stack, ...]:
     return (component,) if isinstance(component, Stack) else ()
 
 
-# What the tokens of a stack are where they are not the model's own new ones.
-STACK_ROLES: Mapping[str, Mapping[Per, Per]] = {
-    "encoder": {"token": "read", "pair": "read pair"},
-    **{role: {"token": "tower", "pair": "tower", "cross": "tower", "chunk": "tower"} for role in ("vision", "audio")},
-}
+TOWER_ROLES = ("vision", "audio")  # of stacks that run for images and sounds, not for tokens
+
+
+def per_in_stack(per: Per, role: str) -> Per:
+    """What a layer's term is done for in a stack of this role."""
+    if role == "encoder":
+        return per.in_encoder or per
+    return IN_TOWERS if role in TOWER_ROLES else per
 
 
 class LayerPattern(NamedTuple):

@@ -10,7 +10,7 @@ from math import prod
 
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
-from paramcalc.tree.ops import FlopTerm, Per, TermKind
+from paramcalc.tree.ops import PER, FlopTerm, PerWord, TermKind
 from paramcalc.tree.steps import NO_OUTPUT, SAME_SHAPE, Step, per_token
 from paramcalc.tree.weights import Category, ShardSpec, Tie, Weight, WeightRole, by_vocabulary
 
@@ -27,7 +27,7 @@ class Linear(Component):
     bias: bool = False
     tied_to: str | None = None
     split: ShardSpec | None = None
-    per: Per = "token"
+    per: PerWord = "token"
 
     def own_weights(self) -> Iterator[Weight]:
         if self.tied_to is None:
@@ -45,7 +45,7 @@ class Linear(Component):
 
     def own_ops(self) -> Iterator[FlopTerm]:
         """d_in multiplications and additions for each output; a tied matrix multiplies like any other."""
-        yield FlopTerm("", 2 * self.d_in * self.d_out, per=self.per)
+        yield FlopTerm("", 2 * self.d_in * self.d_out, per=PER[self.per])
 
     def steps(self) -> Iterator[Step]:
         yield Step("", per_token(self.d_out))
@@ -107,7 +107,7 @@ class Conv1d(Component):
     bias: bool = True
     split: ShardSpec | None = None
     spare: Size = 0  # positions that the reference computes beyond the last token and cuts off
-    per: Per = "token"
+    per: PerWord = "token"
 
     def own_weights(self) -> Iterator[Weight]:
         yield Weight("weight", (self.channels, self.per_group, self.kernel), kind="conv", split=self.split)
@@ -117,7 +117,7 @@ class Conv1d(Component):
     def own_ops(self) -> Iterator[FlopTerm]:
         """Kernel x inputs for each output channel and position."""
         flops = 2 * self.channels * self.per_group * self.kernel
-        yield FlopTerm("", flops, term="convolution", per=self.per, padding=self.spare)
+        yield FlopTerm("", flops, term="convolution", per=PER[self.per], padding=self.spare)
 
     def steps(self) -> Iterator[Step]:
         yield Step("", per_token(self.channels))
@@ -130,7 +130,7 @@ class Param(Component):
     buffer: bool = False
     split: ShardSpec | None = None
     dtype: str | None = None
-    per: Per = "never"  # what it is multiplied with, where it is a matrix: its outputs and inputs are its elements
+    per: PerWord = "never"  # what it is multiplied with, where it is a matrix: its outputs and inputs are its elements
     times: Size = 1  # how often for each of these: once for each head
 
     def own_weights(self) -> Iterator[Weight]:
@@ -140,7 +140,7 @@ class Param(Component):
     def own_ops(self) -> Iterator[FlopTerm]:
         """What a matrix does that is no Linear; nothing where it is merely added or scales."""
         if self.per != "never":
-            yield FlopTerm("", 2 * self.times * prod(map(int, self.shape)), per=self.per)
+            yield FlopTerm("", 2 * self.times * prod(map(int, self.shape)), per=PER[self.per])
 
     def steps(self) -> Iterator[Step]:
         yield Step("", SAME_SHAPE if self.per != "never" else NO_OUTPUT)
@@ -153,12 +153,12 @@ class Product(Component):
     """
 
     flops: Size
-    per: Per = "token"
+    per: PerWord = "token"
     term: TermKind = "matmul"
 
     def own_ops(self) -> Iterator[FlopTerm]:
         """What is stated."""
-        yield FlopTerm("", self.flops, self.term, self.per)
+        yield FlopTerm("", self.flops, self.term, PER[self.per])
 
     def steps(self) -> Iterator[Step]:
         yield Step("", SAME_SHAPE)

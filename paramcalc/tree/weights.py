@@ -23,6 +23,7 @@ Category = Literal[
 # is shipped once more although the model has it.
 WeightRole = Literal["parameter", "buffer", "mtp", "copy"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
+TOWER_CATEGORIES: tuple[Category, ...] = ("vision", "projector")  # of what runs for images and sounds, not for tokens
 
 
 # What a tensor is to those who store it: formats touch matrices, leave norms and biases alone.
@@ -106,6 +107,6 @@ def effective_category(outer: Category | None, inner: Category | None) -> Catego
     A projection inside attention is attention, an MLP inside the experts is experts. Norms stay norms wherever
     they are, except in a vision tower or a projector, which are counted as wholes.
     """
-    if inner == "norm" and outer not in ("vision", "projector"):
+    if inner == "norm" and outer not in TOWER_CATEGORIES:
         return inner
     return outer or inner
