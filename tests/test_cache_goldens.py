@@ -16,7 +16,7 @@ from paramcalc.components import SUBMODULES, Attention
 from paramcalc.footprint import cache
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Stack, stacks
-from paramcalc.tree.state import CacheEntry
+from paramcalc.tree.state import BUFFER, FIXED, CacheEntry
 from tests.goldens.store import CACHE, COUNT
 
 # Where a class holds other things than must be kept, which the report's notes say.
@@ -47,7 +47,7 @@ def said(model: paramcalc.Model, tokens: int, source: int, *, dtype: str, only: 
     found: Counter[str] = Counter()
     policy = "uniform" if model.family in FULL_WINDOWS else "windowed"
     for one in cache.cache_entries(model, assume(context=tokens, kv_policy=policy)):
-        again = model.family in UNCACHED_SOURCE and one.span == "always"
+        again = model.family in UNCACHED_SOURCE and one.growth is FIXED
         if one.dtype != "int64" and not again:
             entries = int(entries_as_held(one, tokens, source=source))
             found[only or one.dtype or dtype] += int(one.elements) * entries * one.copies
@@ -60,9 +60,9 @@ def entries_as_held(one: CacheEntry, tokens: int, *, source: int) -> int:
     A window that is full holds one entry less than it has tokens: the next token brings its own. What waits to be
     merged is merged when there is enough of it; we reserve for the moment before.
     """
-    if one.span in ("window", "chunk") and tokens >= one.size:
+    if one.growth.evicts and tokens >= one.size:
         return one.size - 1
-    if one.span == "buffer":
+    if one.growth is BUFFER:
         return tokens % (one.size + 1)
     return one.entries(tokens, source=source)
 

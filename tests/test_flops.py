@@ -14,9 +14,11 @@ import pytest
 import paramcalc
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.components import SUBMODULES
-from paramcalc.compute.workload import Workload, workload
+from paramcalc.compute.workload import workload
 from paramcalc.tree.component import Component
-from paramcalc.tree.ops import FlopTerm, Limit
+from paramcalc.tree.ops import PER, PER_CALL, PER_PAIR, FlopTerm
+from paramcalc.tree.pairs import LIMITS, STRIDE_LIMIT
+from paramcalc.tree.workload import Workload
 from tests.conftest import Run
 
 # GPT-3 as in Brown et al. 2020 (2005.14165), table 2.1.
@@ -184,8 +186,10 @@ def test_towers_are_left_out_and_that_is_said() -> None:
         ("seen stride", 4, dict(tokens=2, context=8), 3),
     ],
 )
-def test_pairs(limit: Limit, size: int, asked: dict[str, Any], pairs: int) -> None:
-    assert workload(**asked).times(FlopTerm("scores", 1, "attention", "pair", limit=limit, size=size)) == pairs
+def test_pairs(limit: str, size: int, asked: dict[str, Any], pairs: int) -> None:
+    (row,) = (row for row in LIMITS if row.name == limit)
+
+    assert FlopTerm("scores", 1, "attention", PER_PAIR, limit=row, size=size).times(workload(**asked)) == pairs
 
 
 @pytest.mark.parametrize(
@@ -198,9 +202,9 @@ def test_pairs(limit: Limit, size: int, asked: dict[str, Any], pairs: int) -> No
     ],
 )
 def test_an_indexer_picks_two_merged_keys(asked: dict[str, Any], pairs: int) -> None:
-    work = FlopTerm("scores", 1, "attention", "pair", limit="stride", size=4, max_keys=2)
+    work = FlopTerm("scores", 1, "attention", PER_PAIR, limit=STRIDE_LIMIT, size=4, max_keys=2)
 
-    assert workload(**asked).times(work) == pairs
+    assert work.times(workload(**asked)) == pairs
 
 
 @pytest.mark.parametrize(
@@ -215,13 +219,13 @@ def test_an_indexer_picks_two_merged_keys(asked: dict[str, Any], pairs: int) -> 
         ("call", dict(tokens=65), 1),
     ],
 )
-def test_recurrences_go_in_chunks_or_step_by_step(per: Any, asked: dict[str, int], times: int) -> None:
-    assert workload(**asked).times(FlopTerm("state", 1, "recurrence", per, size=64)) == times
+def test_recurrences_go_in_chunks_or_step_by_step(per: str, asked: dict[str, int], times: int) -> None:
+    assert FlopTerm("state", 1, "recurrence", PER[per], size=64).times(workload(**asked)) == times
 
 
 def test_batches_multiply() -> None:
-    assert workload(tokens=5, batch=3).times(FlopTerm("x", 1)) == 15
-    assert workload(tokens=5, batch=3).times(FlopTerm("x", 1, per="call")) == 1
+    assert FlopTerm("x", 1).times(workload(tokens=5, batch=3)) == 15
+    assert FlopTerm("x", 1, per=PER_CALL).times(workload(tokens=5, batch=3)) == 1
 
 
 @pytest.mark.parametrize(

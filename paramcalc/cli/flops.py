@@ -10,8 +10,8 @@ from paramcalc.cli.option_groups import MODELS, OUTPUT, takes
 from paramcalc.cli.options import FLAG
 from paramcalc.cli.output import Output, warn
 from paramcalc.cli.workload_options import WORKLOAD_GROUP
-from paramcalc.compute.workload import Workload
 from paramcalc.model import Model
+from paramcalc.tree.workload import Workload
 
 if TYPE_CHECKING:
     from paramcalc.render.answer import View

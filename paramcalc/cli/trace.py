@@ -9,8 +9,8 @@ import typer  # noqa: TID253  (only the command line imports this module)
 from paramcalc.cli.option_groups import MODELS, OUTPUT, takes
 from paramcalc.cli.output import Output, warn
 from paramcalc.cli.workload_options import WORKLOAD_GROUP
-from paramcalc.compute.workload import Workload
 from paramcalc.model import Model
+from paramcalc.tree.workload import Workload
 
 if TYPE_CHECKING:
     from paramcalc.render.answer import View

@@ -10,7 +10,8 @@ from paramcalc.base.units import parse_tokens
 from paramcalc.cli.option import BATCH, DEFAULT_CONTEXT, SOURCE, Option, context, values
 from paramcalc.cli.option_groups import OptionGroup
 from paramcalc.cli.options import FLAG
-from paramcalc.compute.workload import Workload, workload
+from paramcalc.compute.workload import workload
+from paramcalc.tree.workload import Workload
 
 WORKLOAD_OPTIONS = {
     "context": context(

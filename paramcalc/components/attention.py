@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component, prefixed_steps, without_none
 from paramcalc.tree.leaves import Linear, Norm, Param
-from paramcalc.tree.ops import FlopTerm, Limit, Per
-from paramcalc.tree.state import CacheEntry, Span
+from paramcalc.tree.ops import PER_PAIR, PER_SOURCE_PAIR, PER_SOURCE_TOKEN, FlopTerm, Per, PerWord
+from paramcalc.tree.pairs import NO_LIMIT, WINDOW_LIMIT, Limit
+from paramcalc.tree.state import ENCODER_OUTPUT, EVERY_TOKEN, FIXED, KEY, VALUE, WINDOW, CacheEntry, Growth
 from paramcalc.tree.steps import BATCH, CONTEXT, SOURCE, TOKENS, Step, StepAxis, per_token
 from paramcalc.tree.weights import Category, ShardSpec, by_heads
 
@@ -24,8 +25,8 @@ def attention_products(
     *,
     keys: Size,
     values: Size,
-    per: Per = "pair",
-    limit: Limit = "none",
+    per: Per = PER_PAIR,
+    limit: Limit = NO_LIMIT,
     size: Size = 1,
 ) -> Iterator[FlopTerm]:
     """Scores (query times key) and mixing (weight times value), for each head and pair of tokens."""
@@ -68,7 +69,7 @@ def attention_steps(
 
 def window_limit(window: Size | None) -> Mapping[str, Any]:
     """The fields of a FLOP term that a sliding window limits; none without a window."""
-    return {} if window is None else {"limit": "window", "size": window}
+    return {} if window is None else {"limit": WINDOW_LIMIT, "size": window}
 
 
 def uniform_head_sizes(heads: Size, kv_heads: Size, head_dim: Size) -> dict[str, int]:
@@ -76,22 +77,22 @@ def uniform_head_sizes(heads: Size, kv_heads: Size, head_dim: Size) -> dict[str,
     return {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
 
 
-def window_span(window: int | None) -> tuple[Span, int]:
+def window_span(window: int | None) -> tuple[Growth, int]:
     """The cached tokens of a layer: the last `window` of them, or all."""
-    return ("tokens", 1) if window is None else ("window", window)
+    return (EVERY_TOKEN, 1) if window is None else (WINDOW, window)
 
 
-def source_span(tokens: int | None) -> tuple[Span, int]:
+def source_span(tokens: int | None) -> tuple[Growth, int]:
     """The length of an encoder's output: that of its input, or a fixed number of `tokens`."""
-    return ("source", 1) if tokens is None else ("always", tokens)
+    return (ENCODER_OUTPUT, 1) if tokens is None else (FIXED, tokens)
 
 
 def kv_entries(
-    keys: int, values: int, *, span: Span = "tokens", size: int = 1, shares: int | None = None
+    keys: int, values: int, *, growth: Growth = EVERY_TOKEN, size: int = 1, shares: int | None = None
 ) -> Iterator[CacheEntry]:
     """Cache entries for keys and values of these channels in all heads, which at most `shares` devices can divide."""
-    yield CacheEntry("key", keys, span, size, shares)
-    yield CacheEntry("value", values, span, size, shares)
+    yield CacheEntry(KEY, keys, growth, size, shares)
+    yield CacheEntry(VALUE, values, growth, size, shares)
 
 
 class Projections(NamedTuple):
@@ -188,7 +189,7 @@ class Attention(Component):
         d, q, k = self.width, h * self.head_dim, self.kv_heads * self.head_dim
         d_v, d_kv = self.value_channels, kv.kv_width or d
         column, shared = by_heads("column", h), ShardSpec("column", self.kv_heads, "kv_heads")
-        per: Per = "source" if kv.source == "cross" else "token"
+        per: PerWord = "source" if kv.source == "cross" else "token"
         own_keys, own_values = kv.source != "borrowed", kv.source not in ("borrowed", "keys as values")
         buckets = self.scores.position_buckets
         parts: dict[str, Component | None] = {
@@ -229,27 +230,27 @@ class Attention(Component):
         if source == "borrowed":
             return
         if self.cache_policy.keeps_inputs:
-            yield CacheEntry("key", self.width)
+            yield CacheEntry(KEY, self.width)
             return
         keys, values = self.kv_heads * self.head_dim, self.kv_heads * self.value_channels
-        spans = [] if source == "cross" else [window_span(self.window)]
-        spans += [source_span(self.source_tokens)] if source in ("cross", "joint", "prepended") else []
-        for span, size in spans:
-            yield from kv_entries(keys, values, span=span, size=size, shares=self.kv_heads)
+        growths = [] if source == "cross" else [window_span(self.window)]
+        growths += [source_span(self.source_tokens)] if source in ("cross", "joint", "prepended") else []
+        for growth, size in growths:
+            yield from kv_entries(keys, values, growth=growth, size=size, shares=self.kv_heads)
         if prefix:
-            yield from kv_entries(keys, values, span="always", size=prefix, shares=self.kv_heads)
+            yield from kv_entries(keys, values, growth=FIXED, size=prefix, shares=self.kv_heads)
 
     def own_ops(self) -> Iterator[FlopTerm]:
         """Scores of d_h and mixing of d_v channels for every query head, wherever keys and values come from."""
-        per: Per = "cross" if self.kv.source == "cross" else "pair"
+        per = PER_SOURCE_PAIR if self.kv.source == "cross" else PER_PAIR
         keys, values, limit = self.head_dim, self.value_channels, self.scores.limit(self.indexer)
         heads = self.heads if self.scores.maps == 1 else self.scores.maps * self.heads
         yield from attention_products(heads, keys=keys, values=values, per=per, **limit)
         if self.kv.source == "joint":
-            for w in attention_products(heads, keys=keys, values=values, per="cross"):
+            for w in attention_products(heads, keys=keys, values=values, per=PER_SOURCE_PAIR):
                 yield w._replace(name=f"source_{w.name}")
             kv = 2 * self.width * self.kv_heads * (keys + values)
-            yield FlopTerm("source_keys_values", kv, per="source")
+            yield FlopTerm("source_keys_values", kv, per=PER_SOURCE_TOKEN)
 
     def steps(self) -> Iterator[Step]:
         d_v, joint = self.value_channels, self.kv.source == "joint"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component, Part, prefixed_steps
 from paramcalc.tree.leaves import Linear, Param
-from paramcalc.tree.ops import Per
+from paramcalc.tree.ops import PerWord
 from paramcalc.tree.steps import BATCH, TOKENS, Step, per_token
 from paramcalc.tree.weights import Category, ShardSpec
 
@@ -102,7 +102,7 @@ class Router(Component):
     bias: bool = False
     correction: bool = False
     correction_counted: bool = False  # a parameter without gradient instead of a buffer (ERNIE 4.5, AFMoE)
-    per: Per = "token"
+    per: PerWord = "token"
 
     def parts(self) -> Mapping[str, Component]:
         matrix = Linear(d_in=self.width, d_out=self.experts, bias=self.bias, per=self.per)

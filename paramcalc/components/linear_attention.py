@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
 from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
-from paramcalc.tree.ops import FlopTerm
+from paramcalc.tree.ops import PER_BLOCK_PAIR, PER_CHUNK, PER_FULL_CHUNK, PER_REST_TOKEN, PER_STEP, FlopTerm
 from paramcalc.tree.state import FLOAT32, CacheEntry, conv_state, fixed_state
 from paramcalc.tree.weights import Category, by_heads
 
@@ -30,8 +30,8 @@ def delta_rule(heads: Size, key_dim: Size, value_dim: Size) -> Iterator[FlopTerm
     """
     state = 3 * key_dim * value_dim
     within = CHUNK * CHUNK * (2 * key_dim + value_dim)
-    yield FlopTerm("delta_rule", 2 * heads * (within + CHUNK * state), "recurrence", "chunk", size=CHUNK)
-    yield FlopTerm("delta_rule_step", 2 * heads * state, "recurrence", "step")
+    yield FlopTerm("delta_rule", 2 * heads * (within + CHUNK * state), "recurrence", PER_CHUNK, size=CHUNK)
+    yield FlopTerm("delta_rule_step", 2 * heads * state, "recurrence", PER_STEP)
 
 
 class GatedDeltaNet(Component):
@@ -192,7 +192,7 @@ class LightningAttention(Component):
     def own_ops(self) -> Iterator[FlopTerm]:
         """Scores and mixing within a block, and for each token one product that writes and one that reads the state."""
         h, d_h = self.heads, self.head_dim
-        yield FlopTerm("scores", 4 * h * d_h, "recurrence", "block pair", size=self.block_size or UNSAVED_BLOCK)
+        yield FlopTerm("scores", 4 * h * d_h, "recurrence", PER_BLOCK_PAIR, size=self.block_size or UNSAVED_BLOCK)
         yield FlopTerm("state", 4 * h * d_h * d_h, "recurrence")
 
     def own_state(self) -> Iterator[CacheEntry]:
@@ -248,8 +248,8 @@ class Mlstm(Component):
         """
         c, h, keys, values = CHUNK, self.heads, self.qk_width, self.value_width
         token = 2 * (2 * keys * (values // h) + keys)
-        yield FlopTerm("chunks", 2 * c * c * (keys + values) + c * token, "recurrence", "whole chunk", size=c)
-        yield FlopTerm("rest", token, "recurrence", "rest", size=c)
+        yield FlopTerm("chunks", 2 * c * c * (keys + values) + c * token, "recurrence", PER_FULL_CHUNK, size=c)
+        yield FlopTerm("rest", token, "recurrence", PER_REST_TOKEN, size=c)
 
     def own_state(self) -> Iterator[CacheEntry]:
         """A matrix, a normaliser and a maximum for each head."""

@@ -10,7 +10,7 @@ from paramcalc.components.attention import Scores, attention_products, attention
 from paramcalc.tree.component import Component, without_none
 from paramcalc.tree.leaves import Linear, Norm, Param
 from paramcalc.tree.ops import FlopTerm
-from paramcalc.tree.state import CacheEntry
+from paramcalc.tree.state import LATENT, CacheEntry
 from paramcalc.tree.steps import Step
 from paramcalc.tree.weights import Category, by_heads
 
@@ -95,10 +95,10 @@ class LatentAttention(Component):
 
     def own_state(self) -> Iterator[CacheEntry]:
         """The latent and the rotary key of each token, or the keys and values of all heads that are made from them."""
-        span, size = window_span(self.scores.window)
-        yield CacheEntry("latent", self.kv_rank + self.rope_dim, span, size, mla_form="latent")
+        growth, size = window_span(self.scores.window)
+        yield CacheEntry(LATENT, self.kv_rank + self.rope_dim, growth, size, mla_form="latent")
         keys, values = self.heads * (self.nope_dim + self.rope_dim), self.heads * self.value_dim
-        for entry in kv_entries(keys, values, span=span, size=size, shares=self.heads):
+        for entry in kv_entries(keys, values, growth=growth, size=size, shares=self.heads):
             yield entry._replace(mla_form="expanded")
 
     def label(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
 from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
-from paramcalc.tree.ops import FlopTerm
+from paramcalc.tree.ops import PER_CHUNK, PER_CHUNK_PAIR, PER_STEP, FlopTerm
 from paramcalc.tree.state import FLOAT32, CacheEntry, conv_state, fixed_state
 from paramcalc.tree.steps import Step
 from paramcalc.tree.weights import Category, ShardSpec, Weight, by_heads
@@ -124,9 +124,9 @@ class Mamba2(Component):
         for each chunk, so that n chunks take (n + 1)^2 products. One token at a time, only the read is a product.
         """
         c, h, p, n = self.chunk, self.heads, self.head_dim, self.state_size
-        yield FlopTerm("within_chunks", 2 * c * c * h * (n + p) + 4 * c * h * p * n, "recurrence", "chunk", size=c)
-        yield FlopTerm("between_chunks", 2 * h * p * n, "recurrence", "chunk pair", size=c)
-        yield FlopTerm("step", 2 * h * p * n, "recurrence", "step")
+        yield FlopTerm("within_chunks", 2 * c * c * h * (n + p) + 4 * c * h * p * n, "recurrence", PER_CHUNK, size=c)
+        yield FlopTerm("between_chunks", 2 * h * p * n, "recurrence", PER_CHUNK_PAIR, size=c)
+        yield FlopTerm("step", 2 * h * p * n, "recurrence", PER_STEP)
 
     def own_state(self) -> Iterator[CacheEntry]:
         """The state of each head, and the last inputs of the convolution."""

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from paramcalc.base.symbolic import Size, symbolic
 from paramcalc.tree.component import Component, without_none
 from paramcalc.tree.leaves import Linear, Norm, Param
-from paramcalc.tree.ops import FlopTerm, Limit
-from paramcalc.tree.state import FLOAT32, CacheEntry
+from paramcalc.tree.ops import PER_PAIR, FlopTerm
+from paramcalc.tree.pairs import NO_LIMIT, SEEN_STRIDE_LIMIT, STRIDE_LIMIT, WINDOW_LIMIT
+from paramcalc.tree.state import BUFFER, FIXED, FLOAT32, INDEX, KEY, STATE, STRIDE, VALUE, WINDOW, CacheEntry
 from paramcalc.tree.weights import Category, ShardSpec, by_heads
 
 
@@ -40,11 +41,11 @@ class Compressor(Component):
 
     def own_state(self) -> Iterator[CacheEntry]:
         """A merged key for each `rate` tokens, keys and gates of tokens not yet merged, and those of the overlap."""
-        yield CacheEntry("key", self.head_dim, "stride", self.rate)
-        yield CacheEntry("state", 2 * self.overlap * self.head_dim, "buffer", self.rate - 1)
+        yield CacheEntry(KEY, self.head_dim, STRIDE, self.rate)
+        yield CacheEntry(STATE, 2 * self.overlap * self.head_dim, BUFFER, self.rate - 1)
         if self.overlap > 1:
-            yield CacheEntry("state", self.head_dim, "always", self.rate)
-            yield CacheEntry("state", self.head_dim, "always", self.rate, dtype=FLOAT32)  # gates, with their positions
+            yield CacheEntry(STATE, self.head_dim, FIXED, self.rate)
+            yield CacheEntry(STATE, self.head_dim, FIXED, self.rate, dtype=FLOAT32)  # gates, with their positions
 
 
 class KeyPooling(NamedTuple):
@@ -96,21 +97,21 @@ class Indexer(Component):
     def own_ops(self) -> Iterator[FlopTerm]:
         """Scores of every past key by each head, and their weighted sum over the heads."""
         if isinstance(self.compressor, Compressor):  # its weighted sum is elementwise
-            stride: dict[str, Any] = {"limit": "stride", "size": self.compressor.rate}
-            yield FlopTerm("scores", 2 * self.heads * self.head_dim, "attention", "pair", **stride)
+            stride: dict[str, Any] = {"limit": STRIDE_LIMIT, "size": self.compressor.rate}
+            yield FlopTerm("scores", 2 * self.heads * self.head_dim, "attention", PER_PAIR, **stride)
             return
         tokens, visible_only = self.pooling
-        limit: Limit = "seen stride" if visible_only else "stride" if tokens > 1 else "none"
+        limit = SEEN_STRIDE_LIMIT if visible_only else STRIDE_LIMIT if tokens > 1 else NO_LIMIT
         pooled: dict[str, Any] = {"limit": limit, "size": tokens}
-        yield FlopTerm("scores", 2 * self.heads * self.head_dim, "attention", "pair", **pooled)
+        yield FlopTerm("scores", 2 * self.heads * self.head_dim, "attention", PER_PAIR, **pooled)
         if self.weighted:
-            yield FlopTerm("weighing", 2 * self.heads, "attention", "pair", **pooled)
+            yield FlopTerm("weighing", 2 * self.heads, "attention", PER_PAIR, **pooled)
 
     def own_state(self) -> Iterator[CacheEntry]:
         """One key for each token; a compressor keeps its own."""
         if self.compressor is None:
             extra, dtype = self.index_keys
-            yield CacheEntry("index", self.head_dim + extra if extra else self.head_dim, dtype=dtype)
+            yield CacheEntry(INDEX, self.head_dim + extra if extra else self.head_dim, dtype=dtype)
 
 
 class CompressedAttention(Component):
@@ -162,12 +163,12 @@ class CompressedAttention(Component):
         """Scores and mixing over the window, and over the compressed tokens where there is a compressor."""
         flops = 2 * self.heads * self.head_dim
         for name in ("scores", "mixing"):
-            yield FlopTerm(name, flops, "attention", "pair", limit="window", size=self.window)
+            yield FlopTerm(name, flops, "attention", PER_PAIR, limit=WINDOW_LIMIT, size=self.window)
             if isinstance(self.compressor, Compressor):
                 rate = self.compressor.rate
                 most = getattr(self.indexer, "top_k", None)
                 yield FlopTerm(
-                    f"compressed_{name}", flops, "attention", "pair", limit="stride", size=rate, max_keys=most
+                    f"compressed_{name}", flops, "attention", PER_PAIR, limit=STRIDE_LIMIT, size=rate, max_keys=most
                 )
 
     def own_state(self) -> Iterator[CacheEntry]:
@@ -175,9 +176,9 @@ class CompressedAttention(Component):
 
         That is how transformers does it, whose sliding-window cache holds keys and values; engines store it once.
         """
-        yield CacheEntry("key", self.head_dim, "window", self.window)
+        yield CacheEntry(KEY, self.head_dim, WINDOW, self.window)
         if self.compressor is None:
-            yield CacheEntry("value", self.head_dim, "window", self.window)
+            yield CacheEntry(VALUE, self.head_dim, WINDOW, self.window)
 
     def label(self) -> str:
         return "sliding attention" if self.compressor is None else "compressed attention"

@@ -18,7 +18,7 @@ from paramcalc.tree.component import Component
 from paramcalc.tree.containers import block
 from paramcalc.tree.leaves import Conv1d, Linear, Param, Product
 from paramcalc.tree.ops import FlopTerm
-from paramcalc.tree.state import CacheEntry, fixed_state
+from paramcalc.tree.state import INDEX, KEY, CacheEntry, fixed_state
 from paramcalc.tree.steps import Step
 from paramcalc.tree.weights import Category, ShardSpec, by_heads
 
@@ -59,8 +59,8 @@ class HashedAttention(Component):
 
     def own_state(self) -> Iterator[CacheEntry]:
         """The hidden state of each token, from which keys and values are computed again, and its buckets."""
-        yield CacheEntry("key", self.width)
-        yield CacheEntry("index", self.heads * self.hashes, dtype="int64")
+        yield CacheEntry(KEY, self.width)
+        yield CacheEntry(INDEX, self.heads * self.hashes, dtype="int64")
 
     def label(self) -> str:
         return "hashed attention"
@@ -202,8 +202,8 @@ class ConvolvedAttention(Component):
 
     def own_state(self) -> Iterator[CacheEntry]:
         """Keys and values of each token, the last inputs of both convolutions, and the last token's late values."""
-        kv, (span, size) = self.kv_heads * self.head_dim, window_span(self.window)
-        yield from kv_entries(kv, kv, span=span, size=size, shares=self.kv_heads)
+        kv, (growth, size) = self.kv_heads * self.head_dim, window_span(self.window)
+        yield from kv_entries(kv, kv, growth=growth, size=size, shares=self.kv_heads)
         columns = self.kernels[0] + self.kernels[1] - 2
         yield fixed_state(self.heads * self.head_dim + kv)._replace(size=columns)
         yield fixed_state(kv // 2)

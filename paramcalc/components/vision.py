@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
-from paramcalc.tree.ops import FlopTerm
+from paramcalc.tree.ops import IN_TOWERS, FlopTerm
 from paramcalc.tree.weights import Category, Tie, Weight
 
 
@@ -43,7 +43,7 @@ class PatchEmbedding(Component):
 
     def own_ops(self) -> Iterator[FlopTerm]:
         """One product with the kernel for each patch."""
-        yield FlopTerm("", 2 * sum(w.elements for w in self.shapes() if w.name == "weight"), "convolution", "tower")
+        yield FlopTerm("", 2 * sum(w.elements for w in self.shapes() if w.name == "weight"), "convolution", IN_TOWERS)
 
 
 class Conv2d(Component):
@@ -69,5 +69,5 @@ class Conv2d(Component):
         """One product with the kernel for each position of a tower."""
         depth = self.frames or 1
         yield FlopTerm(
-            "", 2 * self.channels * self.per_group * depth * self.kernel * self.kernel, "convolution", "tower"
+            "", 2 * self.channels * self.per_group * depth * self.kernel * self.kernel, "convolution", IN_TOWERS
         )

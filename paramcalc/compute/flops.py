@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.compute.rules_of_thumb import training_rules
-from paramcalc.compute.workload import Workload, workload
+from paramcalc.compute.workload import workload
 from paramcalc.counting.count import model_info
 from paramcalc.footprint.positions import beyond_max_positions
 from paramcalc.model import Model
@@ -20,14 +20,14 @@ from paramcalc.tree.component import Component
 from paramcalc.tree.containers import stacks
 from paramcalc.tree.language import fixed_source_tokens, language_model
 from paramcalc.tree.ops import TERM_KINDS, FlopTerm
-from paramcalc.tree.weights import CATEGORIES
+from paramcalc.tree.weights import CATEGORIES, TOWER_CATEGORIES
+from paramcalc.tree.workload import Workload
 
 if TYPE_CHECKING:
     from paramcalc.reports.flops import FlopsReport
     from paramcalc.reports.shapes.base import Status
     from paramcalc.reports.shapes.flops import FlopsReportDict, SettingInfoDict, TermDict, WorkDict
 
-TOWERS = ("vision", "projector")  # what runs for images, not for tokens
 BACKWARD = 2  # gradients for a product's two operands are a product each
 
 
@@ -97,7 +97,10 @@ def term_figures(tree: Component, asked: Workload) -> Iterator[TermDict]:
 
 def term_flops(works: Iterable[FlopTerm], asked: Workload) -> Iterator[int]:
     """What each matrix term takes for the whole batch in all its layers."""
-    return (0 if work.category in TOWERS else int(work.flops) * int(work.copies) * asked.times(work) for work in works)
+    return (
+        0 if work.category in TOWER_CATEGORIES else int(work.flops) * int(work.copies) * work.times(asked)
+        for work in works
+    )
 
 
 def unmasked_attention_flops(tree: Component, asked: Workload) -> int:
@@ -172,21 +175,13 @@ def flops_notes(tree: Component, asked: Workload) -> Iterator[str]:
     """What a reader of the figures must know."""
     text = language_model(tree)
     works = list(text.ops())
-    if text is not tree or any(work.per == "tower" or work.category in TOWERS for work in works):
+    if text is not tree or any(not work.per.for_tokens or work.category in TOWER_CATEGORIES for work in works):
         yield "towers and projectors are left out: they run for images and sounds, not for tokens"
     yield from inexact_reasons(text)
-    limits = {
-        int(w.size) for w in works if w.limit in ("window", "chunk") and w.size < asked.context and w.per in PAIR_UNITS
-    }
+    limits = {int(w.size) for w in works if w.limit.masks and w.per.in_pairs and w.size < asked.context}
     limits |= {int(w.max_keys) for w in works if w.max_keys is not None and w.max_keys < asked.context // int(w.size)}
     if limits and asked.limited:
         sizes = ", ".join(f"{size:,}" for size in sorted(limits))
         yield f"windows limit attention to {sizes} tokens; eager attention multiplies all pairs (counting: reference)"
-    if asked.past and any(work.per in ("source", "read") for work in works):
-        yield "the encoder ran before: its output's keys and values are cached"
-    if any(work.per == "step" for work in works):
-        how = "step by step" if asked.stepping else "in chunks, the last one filled up"
-        yield f"recurrent layers are counted {how}"
-
-
-PAIR_UNITS = ("pair", "read pair")
+    notes = (work.per.note(asked) for work in works if work.per.note is not None)
+    yield from dict.fromkeys(note for note in notes if note)

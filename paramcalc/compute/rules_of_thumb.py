@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from paramcalc.compute.workload import Workload
 from paramcalc.model import Model
+from paramcalc.tree.workload import Workload
 
 if TYPE_CHECKING:
     from paramcalc.reports.shapes.count import ShareDict

@@ -12,27 +12,24 @@ from paramcalc.assumptions import assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.compute.flops import workload_for, workload_info
-from paramcalc.compute.workload import Workload, workload
+from paramcalc.compute.workload import workload
 from paramcalc.counting.count import model_info
 from paramcalc.counting.tree_rows import layer_name
+from paramcalc.footprint.cache import entries_under
 from paramcalc.footprint.cache_dtypes import EntryBytes
 from paramcalc.model import Model
 from paramcalc.tree.component import Component, Part
-from paramcalc.tree.containers import STACK_ROLES, Block, Mtp, Stack, stacks
+from paramcalc.tree.containers import TOWER_ROLES, Block, Mtp, Stack, per_in_stack, stacks
 from paramcalc.tree.language import language_model
 from paramcalc.tree.leaves import Norm
 from paramcalc.tree.state import CacheEntry
 from paramcalc.tree.steps import BATCH, CONTEXT, NO_OUTPUT, SAME_SHAPE, SOURCE, TOKENS, Step, StepShape
+from paramcalc.tree.weights import TOWER_CATEGORIES
+from paramcalc.tree.workload import Workload
 
 if TYPE_CHECKING:
     from paramcalc.reports.shapes.trace import TraceBlockDict, TraceReportDict, TraceStepDict
     from paramcalc.reports.trace import TraceReport
-
-# The step that a kind of cache is made by, where the component has one of this name.
-MADE_BY = {"key": "k_proj", "value": "v_proj", "latent": "kv_a_proj", "index": "k_proj", "conv": "conv1d"}
-
-
-TOWER_ROLES = ("vision", "audio")  # stacks that see images and sounds, not tokens
 
 
 class TracePosition(NamedTuple):
@@ -62,10 +59,9 @@ class TracePosition(NamedTuple):
 
     def ops(self, component: Component) -> dict[str, int]:
         """FLOPs of each matrix and product below a component, for the whole batch."""
-        roles = STACK_ROLES.get(self.role, {})
         found: dict[str, int] = {}
         for work in component.ops():
-            times = self.workload.times(work._replace(per=roles.get(work.per, work.per)))
+            times = work._replace(per=per_in_stack(work.per, self.role)).times(self.workload)
             found[work.name] = found.get(work.name, 0) + int(work.flops) * int(work.copies) * times
         return found
 
@@ -137,7 +133,7 @@ def trace_blocks(tree: Component, place: TracePosition, prefix: str = "") -> Ite
     """The parts of a tree in data-flow order: each that holds no layers, and of each stack one layer of each kind."""
     for part in tree.children():
         component, name = part.component, f"{prefix}{part.name}"
-        if isinstance(component, Mtp) or component.category in ("vision", "projector"):
+        if isinstance(component, Mtp) or component.category in TOWER_CATEGORIES:
             continue
         if isinstance(component, Stack):
             yield from trace_layers(name, component, place._replace(role=component.role, causal=component.causal))
@@ -247,20 +243,18 @@ def kept_bytes(layer: Component, place: TracePosition, work: Mapping[str, int]) 
     for prefix, component in descendants(layer):
         steps = [step.name for step in component.steps()]
         recurs = [own.name for own in component.own_ops() if own.term == "recurrence" and work.get(prefix + own.name)]
-        for one in component.own_state():
-            if steps and one.mla_form in ("any", assumed.mla):
+        for one in entries_under(component.own_state(), assumed):
+            if steps:
                 name = f"{prefix}{producing_step(one, steps, recurs)}".removesuffix(".")
-                number = int(one.entries(assumed.context, source=place.workload.source))
-                found[name] = found.get(name, 0) + assumed.batch * entries.bytes(one) * number
+                found[name] = found.get(name, 0) + assumed.batch * entries.total(one)
     return found
 
 
 def producing_step(one: CacheEntry, steps: list[str], recurs: list[str]) -> str:
     """The step of a component that makes what it keeps: a recurrence its states; its last one where there is none."""
-    if one.kind == "state" and recurs:
+    if one.kind.recurrent and recurs:
         return recurs[-1]
-    made = MADE_BY.get(one.kind, "")
-    return made if made in steps else steps[-1]
+    return one.kind.made_by if one.kind.made_by in steps else steps[-1]
 
 
 def descendants(component: Component, prefix: str = "") -> Iterator[tuple[str, Component]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from paramcalc.assumptions import Assumptions, KvPolicy, Mla
 from paramcalc.footprint.cache_dtypes import EntryBytes
 from paramcalc.model import Model
-from paramcalc.tree.state import GROWING, STATE_KINDS, CacheEntry
+from paramcalc.tree.state import EVERY_TOKEN, CacheEntry, GrowthRate
 
 if TYPE_CHECKING:
     from paramcalc.reports.shapes.memory import CachesDict, LimitedDict
@@ -25,9 +25,9 @@ def entries_under(stated: Iterable[CacheEntry], assumed: Assumptions) -> Iterato
     for one in stated:
         if one.mla_form not in ("any", assumed.mla):
             continue
-        if assumed.kv_policy == "uniform" and one.span in ("window", "chunk"):
-            yield one._replace(span="tokens", size=1)
-        elif one.kind == "conv" and assumed.conv_columns == "kernel-1":
+        if assumed.kv_policy == "uniform" and one.growth.evicts:
+            yield one._replace(growth=EVERY_TOKEN, size=1)
+        elif one.kind.per_column and assumed.conv_columns == "kernel-1":
             yield one._replace(size=one.size - 1)
         else:
             yield one
@@ -36,38 +36,43 @@ def entries_under(stated: Iterable[CacheEntry], assumed: Assumptions) -> Iterato
 def cache_figures(model: Model, assumed: Assumptions) -> CachesDict:
     """`kv_cache` and `state` of the report."""
     entries, found = EntryBytes(model, assumed), list(cache_entries(model, assumed))
-    caches, states = ([one for one in found if (one.kind in STATE_KINDS) is state] for state in (False, True))
+    caches, states = ([one for one in found if one.is_state is state] for state in (False, True))
 
     def total(these: list[CacheEntry]) -> int:
-        source = assumed.source or assumed.context
-        return sum(entries.bytes(one) * int(one.entries(assumed.context, source=source)) for one in these)
+        return sum(map(entries.total, these))
 
-    growing = [one for one in caches if one.span in GROWING]
+    grouped: dict[GrowthRate, list[CacheEntry]] = defaultdict(list)
+    for one in caches:
+        grouped[one.growth.rate].append(one)
     return {
         "kv_cache": {
             "bytes": assumed.batch * total(caches),
             "dtype": entries.key.name if entries.key == entries.value else f"{entries.key.name} / {entries.value.name}",
             "latent": any(one.mla_form == "latent" for one in model.tree.cache()),
-            "bytes_per_token": sum(map(entries.bytes, growing)),
+            "bytes_per_token": sum(map(entries.bytes, grouped["linear"] + grouped["limited"])),
             "per_sequence": {
                 "bytes": total(caches),
-                "fixed": total([one for one in caches if one.span in ("source", "always")]),
-                "per_token": sum(entries.bytes(one) for one in caches if one.span == "tokens"),
-                "windows": _by_size(caches, ("window", "chunk"), entries.bytes),
-                "strides": _by_size(caches, ("stride",), entries.bytes),
+                "fixed": total(grouped["fixed"]),
+                "per_token": sum(map(entries.bytes, grouped["linear"])),
+                "windows": _by_size(grouped["limited"], entries.bytes),
+                "strides": _by_size(grouped["strided"], entries.bytes),
             },
         },
         "state": {"bytes": assumed.batch * total(states), "per_sequence": total(states)},
     }
 
 
-def _by_size(
-    caches: list[CacheEntry], spans: tuple[str, ...], measure: Callable[[CacheEntry], int]
-) -> list[LimitedDict]:
+def state_bytes(model: Model, assumed: Assumptions) -> int:
+    """Bytes of the recurrent states of the batch, those that grow with the context too."""
+    entries = EntryBytes(model, assumed)
+    states = (one for one in cache_entries(model, assumed) if one.kind.dtype_of == "state")
+    return assumed.batch * sum(map(entries.total, states))
+
+
+def _by_size(caches: list[CacheEntry], measure: Callable[[CacheEntry], int]) -> list[LimitedDict]:
     sizes: dict[int, int] = defaultdict(int)
     for one in caches:
-        if one.span in spans:
-            sizes[int(one.size)] += measure(one)
+        sizes[int(one.size)] += measure(one)
     return [{"tokens": size, "bytes_per_entry": found} for size, found in sorted(sizes.items())]
 
 
@@ -102,26 +107,31 @@ def cache_notes(model: Model, assumed: Assumptions) -> list[str]:
         *_policies(stated, assumed),
         *_defaults(found, assumed),
         *dict.fromkeys(one.note for one in found if one.note),
+        *dict.fromkeys(_slower_note(one) for one in found if one.growth.rate == "slower"),
     ]
+
+
+def _slower_note(one: CacheEntry) -> str:
+    return f"{one.kind.name} entries in each layer that keeps them: {one.formula}, where T is the context"
 
 
 def _policies(stated: list[CacheEntry], assumed: Assumptions) -> Iterator[str]:
     """What the policies mean, of a model where they matter."""
     if any(one.mla_form == "latent" for one in stated):
         yield MLA_NOTES[assumed.mla]
-    if any(one.span in ("window", "chunk") for one in stated):
+    if any(one.growth.evicts for one in stated):
         yield KV_POLICY_NOTES[assumed.kv_policy]
 
 
 def _defaults(found: list[CacheEntry], assumed: Assumptions) -> Iterator[str]:
     """What is taken from the reference, and may be another elsewhere."""
-    if any(one.kind == "conv" for one in found) and assumed.conv_columns == "kernel":
+    if any(one.kind.per_column for one in found) and assumed.conv_columns == "kernel":
         yield (
             "short convolutions keep as many columns as their kernel has, as transformers does; other engines keep "
             "one fewer (--conv-columns kernel-1)"
         )
-    fixed = sorted({one.dtype for one in found if one.kind in STATE_KINDS and one.dtype})
+    fixed = sorted({one.dtype for one in found if one.kind.dtype_of == "state" and one.dtype})
     if fixed and assumed.state_dtype is None:
         yield f"some states are in {', '.join(fixed)}, as the reference computes them (--state-dtype gives another)"
-    if any(one.span == "source" for one in found) and assumed.source is None:
+    if any(one.growth.of_source for one in found) and assumed.source is None:
         yield f"an encoder's output of {assumed.context:,} entries is assumed, as many as the context (--source)"

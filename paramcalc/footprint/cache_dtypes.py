@@ -8,10 +8,11 @@ from typing import Any
 from paramcalc.assumptions import Assumptions
 from paramcalc.base.dtypes import Dtype, dtype
 from paramcalc.base.errors import ConfigError
+from paramcalc.base.exhaustive import assert_never
 from paramcalc.footprint.inference_activations import activation_dtype
 from paramcalc.model import Model
 from paramcalc.storage.quantization.placement import quantization_scheme
-from paramcalc.tree.state import STATE_KINDS, CacheEntry
+from paramcalc.tree.state import CacheEntry
 
 AUTO = "auto"  # what the checkpoint or the model states
 
@@ -42,6 +43,7 @@ class EntryBytes:
 
     def __init__(self, model: Model, assumed: Assumptions) -> None:
         keys, values = requested_dtype(assumed.kv_cache_dtype), requested_dtype(assumed.v_cache_dtype)
+        self.context, self.source = assumed.context, assumed.source or assumed.context
         self.activation = activation_dtype(model)
         # None: the model's, or what the reference keeps something in.
         self.stated = keys or checkpoint_cache_dtype(model)
@@ -58,10 +60,20 @@ class EntryBytes:
         fixed = None if one.dtype is None else dtype(one.dtype)
         if fixed is not None and fixed.name.startswith("int"):
             return fixed
-        if one.kind in STATE_KINDS:
-            return self.state or fixed or self.activation
-        return self.value if one.kind == "value" else self.stated or fixed or self.activation
+        match one.kind.dtype_of:
+            case "state":
+                return self.state or fixed or self.activation
+            case "values":
+                return self.value
+            case "keys":
+                return self.stated or fixed or self.activation
+            case unknown:
+                return assert_never(unknown)
 
     def bytes(self, one: CacheEntry) -> int:
         """Bytes of one entry of it in all layers."""
         return self.format(one).bytes(int(one.elements)) * one.copies
+
+    def total(self, one: CacheEntry) -> int:
+        """Bytes of all entries that one sequence has."""
+        return self.bytes(one) * int(one.entries(self.context, source=self.source))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from paramcalc.assumptions import Assumptions
@@ -20,21 +20,10 @@ from paramcalc.storage import weights
 from paramcalc.storage.gguf.types import GGUF_TYPES
 from paramcalc.storage.weights import StoredTensors
 from paramcalc.tree.containers import Stack, stacks
-from paramcalc.tree.state import STATE_KINDS, CacheEntry, Span
+from paramcalc.tree.state import CacheEntry
 
 if TYPE_CHECKING:
     from paramcalc.reports.shapes.memory import MemoryReportDict, PerDeviceDict
-
-# How many entries a sequence has of something: T tokens, S of an encoder's output.
-ENTRY_FORMULAS: Mapping[Span, str] = {
-    "tokens": "T",
-    "window": "min(T, {size})",
-    "chunk": "min(T, {size})",
-    "buffer": "min(T, {size})",
-    "stride": "floor(T / {size})",
-    "source": "S",
-    "always": "{size}",
-}
 
 
 def explain_memory(model: Model, assumed: Assumptions) -> Explanation:
@@ -44,7 +33,7 @@ def explain_memory(model: Model, assumed: Assumptions) -> Explanation:
     keeping = list(_caches(model, assumed, found, legend))
     legend.add("T", assumed.context, "tokens of each sequence (context)")
     legend.add("B", assumed.batch, "sequences at a time (batch)")
-    if any(one.span == "source" for one in model.tree.cache()):
+    if any(one.growth.of_source for one in model.tree.cache()):
         legend.add("S", assumed.source or assumed.context, "entries of an encoder's output (source)")
     lines = [
         *_weights(weights.storage_plan(model, assumed).stored),
@@ -123,8 +112,8 @@ def _caches(model: Model, assumed: Assumptions, found: MemoryReportDict, legend:
         lines = [line for stack in stacks(model.tree) for line in told.stack(stack, sizes, states=states)]
         if not lines:
             continue
-        dtypes = f"{found['kv_cache']['dtype']}, {policy}" if name == "kv_cache" else "does not grow"
-        yield Line(level=0, name=title, remark=dtypes)
+        remark = state_remark(model) if states else f"{found['kv_cache']['dtype']}, {policy}"
+        yield Line(level=0, name=title, remark=remark)
         yield from lines
         one = sum(sizes)
         yield _added("= one sequence", 1, sizes)
@@ -135,6 +124,12 @@ def _caches(model: Model, assumed: Assumptions, found: MemoryReportDict, legend:
             numbers=f"{assumed.batch:,} x {one:,}",
             result=found[name]["bytes"],
         )
+
+
+def state_remark(model: Model) -> str:
+    """How the state grows."""
+    limited = any(one.is_state and one.growth.rate == "limited" for one in model.tree.cache())
+    return "grows to a limit" if limited else "does not grow"
 
 
 class _StateLines:
@@ -149,7 +144,7 @@ class _StateLines:
             return
         for kind in stack.layer_kinds():
             stated = cache.entries_under(kind.layer.state(), self.assumed)
-            found = [one for one in stated if (one.kind in STATE_KINDS) is states]
+            found = [one for one in stated if one.is_state is states]
             if found and kind.cached:
                 yield Line(level=1, name=f"{stack.role} {layer_name(kind)}", remark=kind.layer.label())
                 for alike in self._alike(found):
@@ -160,7 +155,7 @@ class _StateLines:
         groups: dict[tuple[object, ...], list[CacheEntry]] = defaultdict(list)
         for one in found:
             spelled = symbolic.symbols_and_numbers(one.elements)  # of equal sizes by chance each has its reason
-            groups[(spelled, one.span, one.size, one.copies, self.entries.format(one))].append(one)
+            groups[(spelled, one.growth, one.size, one.copies, self.entries.format(one))].append(one)
         return groups.values()
 
     def _kept(self, alike: list[CacheEntry], times: int, sizes: list[int]) -> Iterator[Line]:
@@ -171,18 +166,17 @@ class _StateLines:
         factor = f"{many:,} " if many > 1 else ""
         yield Line(
             level=2,
-            name=" + ".join(dict.fromkeys(one.kind for one in alike)),
+            name=" + ".join(dict.fromkeys(one.kind.name for one in alike)),
             formula=f"{factor}{symbols} x {kind.name}" if symbols != numbers else kind.name,
             numbers=f"{factor and factor + 'x '}{numbers}{_each(kind)}",
             result=entry,
         )
         entries = int(one.entries(self.assumed.context, source=self.assumed.source or self.assumed.context))
-        how_many = ENTRY_FORMULAS[one.span].format(size=f"{one.size:,}")
         sizes.append(times * entries * entry)
         yield Line(
             level=3,
             name="all of them",
-            formula=f"{'layers x ' if times > 1 else ''}{how_many} x entry",
+            formula=f"{'layers x ' if times > 1 else ''}{symbolic.bracketed(one.formula)} x entry",
             numbers=f"{f'{times:,} x ' if times > 1 else ''}{entries:,} x {entry:,}",
             result=sizes[-1],
         )

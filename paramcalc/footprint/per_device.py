@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from paramcalc.assumptions import Assumptions
@@ -21,7 +21,7 @@ from paramcalc.parallel.sharding import (
     shares_under,
 )
 from paramcalc.storage import weights
-from paramcalc.tree.state import STATE_KINDS, CacheEntry
+from paramcalc.tree.state import CacheEntry
 
 if TYPE_CHECKING:
     from paramcalc.reports.shapes.memory import PerDeviceDict, RuleShareDict, StageLoadDict, StageShareDict
@@ -132,15 +132,9 @@ def _stage(held: StageShareOnDevice, load: StageLoadDict) -> StageShareDict:
 
 def _load(held: StageShareOnDevice, assumed: Assumptions, batch: int) -> StageLoadDict:
     entries = EntryBytes(held.model, assumed)
-    source = assumed.source or assumed.context
-
-    def total(wanted: Callable[[CacheEntry], bool]) -> int:
-        return batch * sum(
-            entries.bytes(one) * int(one.entries(assumed.context, source=source)) for one in held.kept if wanted(one)
-        )
-
-    kv_cache = total(lambda one: one.kind not in STATE_KINDS)
-    state = total(lambda one: one.kind in STATE_KINDS)
+    kv_cache, state = (
+        batch * sum(entries.total(one) for one in held.kept if one.is_state is wanted) for wanted in (False, True)
+    )
     working = inference_activations.activation_figures(held.work, assumed, batch=batch)
     return {
         "weights": {"bytes": held.weights},

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 
 from paramcalc.assumptions import Assumptions
 from paramcalc.base.errors import ParamcalcError
-from paramcalc.tree.weights import ShardSpec, Weight
+from paramcalc.tree.weights import TOWER_CATEGORIES, ShardSpec, Weight
 
 ShardRule = Literal["column", "row", "vocab", "expert", "replicated"]
 SHARD_RULES: tuple[ShardRule, ...] = get_args(ShardRule)
@@ -97,7 +97,7 @@ def check_divisible(weights: Iterable[Weight], assumed: Assumptions) -> None:
     """
     found, count = list(weights), assumed.tensor_parallel
     for weight in found if count > 1 else ():
-        if weight.split is None or weight.category in ("vision", "projector"):
+        if weight.split is None or weight.category in TOWER_CATEGORIES:
             continue
         units, of = int(weight.split.units), weight.split.unit_kind
         uneven = units % count if of == "heads" else of == "kv_heads" and max(units, count) % min(units, count)

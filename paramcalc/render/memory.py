@@ -117,7 +117,7 @@ def memory_parts_table(report: MemoryReport | PerDevice, room: int) -> Table:
 def kept_table(report: MemoryReport, room: int) -> Table:
     """What one sequence keeps: what grows with the context, what stops growing, what never grows."""
     lines: list[tuple[str, int, str]] = []
-    cache, state = report.kv_cache.per_sequence, report.state
+    cache, state, context = report.kv_cache.per_sequence, report.state, report.assumptions.context
     if cache.per_token:
         lines.append(("each token adds", cache.per_token, "without limit"))
     lines += [
@@ -127,10 +127,12 @@ def kept_table(report: MemoryReport, room: int) -> Table:
         ("each entry adds", stride.bytes_per_entry, f"one for {exact(stride.tokens)} tokens")
         for stride in cache.strides
     ]
-    lines += [(name, figure, "whatever the context") for name, figure in (("fixed", cache.fixed),) if figure]
-    if state.per_sequence:
-        lines.append(("state", state.per_sequence, "whatever the context"))
-    lines.append(("one sequence keeps", cache.bytes + state.per_sequence, f"at {exact(report.assumptions.context)}"))
+    if other := cache.other_bytes(context):
+        lines.append(("grows slower", other, f"at {exact(context)}; a note says how"))
+    for name, figure in (("fixed", cache.fixed), ("state", state.per_sequence)):
+        if figure:
+            lines.append((name, figure, "whatever the context"))
+    lines.append(("one sequence keeps", cache.bytes + state.per_sequence, f"at {exact(context)}"))
     columns = [
         Column("", [name for name, _, _ in lines]),
         Column("", [exact(figure) for _, figure, _ in lines], right=True),

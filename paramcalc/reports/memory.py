@@ -61,13 +61,19 @@ class Limited(Report):
 
 
 class PerSequence(Report):
-    """Cache of one sequence: fixed + per_token x T, plus windows up to their size, plus one entry per stride."""
+    """Cache of one sequence: fixed + per_token x T, windows up to their size, one entry per stride; notes say more."""
 
     bytes: int
     fixed: int
     per_token: int
     windows: tuple[Limited, ...]
     strides: tuple[Limited, ...]
+
+    def other_bytes(self, context: int) -> int:
+        """Bytes of the entries that grow slower in another way."""
+        limited = sum(one.bytes_per_entry * min(context, one.tokens) for one in self.windows)
+        strided = sum(one.bytes_per_entry * (context // one.tokens) for one in self.strides)
+        return self.bytes - self.fixed - self.per_token * context - limited - strided
 
 
 class CachePart(Report):
@@ -81,7 +87,7 @@ class CachePart(Report):
 
 
 class StatePart(Report):
-    """Recurrent and convolution states, which do not grow with the context."""
+    """Recurrent and convolution states, which do not go on growing with the context."""
 
     bytes: int
     per_sequence: int

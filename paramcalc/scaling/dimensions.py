@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Stack, stacks
-from paramcalc.tree.language import TOWER_CATEGORIES, is_tower, language_model
-from paramcalc.tree.weights import Category, effective_category
+from paramcalc.tree.language import is_tower, language_model
+from paramcalc.tree.weights import TOWER_CATEGORIES, Category, effective_category
 
 # What the hidden channels of a feed-forward network are called, by what it is for.
 HIDDEN_NAMES: Mapping[Category | None, str] = {"experts": "expert_d_ff", "shared_experts": "shared_expert_d_ff"}

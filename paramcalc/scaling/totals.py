@@ -34,7 +34,7 @@ class Totals(NamedTuple):
     reading: int = 0  # operations for the whole context
     cache_per_token: int = 0
     cache: int = 0  # of the whole batch
-    state: int = 0
+    state: int = 0  # recurrent states, those that grow with the context too
     depth: int = 0  # layers that one token passes
     tied_heads: int = 0  # that are another matrix
 
@@ -154,12 +154,13 @@ class TotalsFolder:
         )
         if not unit.in_language_model:
             return found
-        works, kept = list(part.ops()), cache.cache_figures(self.base.replace(tree=part), self.assumed)
+        model, works = self.base.replace(tree=part), list(part.ops())
+        kept, state = cache.cache_figures(model, self.assumed), cache.state_bytes(model, self.assumed)
         return found._replace(
             forward=sum(term_flops(works, self.decoding if generates else self.encoding)),
             reading=sum(term_flops(works, self.whole if generates else self.encoding)),
             cache_per_token=kept["kv_cache"]["bytes_per_token"],
-            cache=kept["kv_cache"]["bytes"],
-            state=kept["state"]["bytes"],
+            cache=kept["kv_cache"]["bytes"] + kept["state"]["bytes"] - state,
+            state=state,
             depth=sum(run.passes for stack in stacks(part) for run in stack.runs),
         )

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component, Part, without_none
 from paramcalc.tree.leaves import Embedding, Linear
-from paramcalc.tree.ops import FlopTerm, Per
+from paramcalc.tree.ops import IN_TOWERS, FlopTerm, Per
 from paramcalc.tree.state import CacheEntry
 from paramcalc.tree.weights import Category, Tally, Tie, Weight, effective_category
 
@@ -231,10 +231,10 @@ class Stack(Component):
         """The products of each distinct layer once, under the numbers of its runs, with the passes of a token."""
         category = effective_category(outer, self.category)
         generates = self.causal and self.role == "encoder"  # an encoder class that is configured as a decoder
-        roles = {} if generates else STACK_ROLES.get(self.role, {})
+        role = "decoder" if generates else self.role
         for kind in self.layer_kinds():
             for w in kind.layer.ops(f"{prefix}{', '.join(kind.names)}.", category):
-                yield w._replace(copies=w.copies * kind.passes, per=roles.get(w.per, w.per))
+                yield w._replace(copies=w.copies * kind.passes, per=per_in_stack(w.per, role))
 
 
 def stacks(component: Component) -> tuple[Stack, ...]:
@@ -244,11 +244,14 @@ def stacks(component: Component) -> tuple[Stack, ...]:
     return (component,) if isinstance(component, Stack) else ()
 
 
-# How the counts of FLOP terms change in stacks that do not process the new tokens.
-STACK_ROLES: Mapping[str, Mapping[Per, Per]] = {
-    "encoder": {"token": "read", "pair": "read pair"},
-    **{role: {"token": "tower", "pair": "tower", "cross": "tower", "chunk": "tower"} for role in ("vision", "audio")},
-}
+TOWER_ROLES = ("vision", "audio")  # of stacks that run for images and sounds, not for tokens
+
+
+def per_in_stack(per: Per, role: str) -> Per:
+    """What a layer's term is done for in a stack of this role."""
+    if role == "encoder":
+        return per.in_encoder or per
+    return IN_TOWERS if role in TOWER_ROLES else per
 
 
 class LayerPattern(NamedTuple):

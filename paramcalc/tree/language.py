@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paramcalc.tree.component import Component
-from paramcalc.tree.containers import STACK_ROLES, Block, Stack, stacks
-from paramcalc.tree.weights import Category, Tie
-
-TOWER_CATEGORIES: tuple[Category, ...] = ("vision", "projector")
+from paramcalc.tree.containers import TOWER_ROLES, Block, Stack, stacks
+from paramcalc.tree.weights import TOWER_CATEGORIES, Category, Tie
 
 
 def is_tower(stack: Stack) -> bool:
     """True for stacks of vision and audio towers, which run for images and sounds instead of tokens."""
-    return stack.category in TOWER_CATEGORIES or STACK_ROLES.get(stack.role, {}).get("token") == "tower"
+    return stack.category in TOWER_CATEGORIES or stack.role in TOWER_ROLES
 
 
 def layer_sizes(tree: Component) -> Iterator[int]:

@@ -11,7 +11,7 @@ from math import prod
 
 from paramcalc.base.symbolic import Size
 from paramcalc.tree.component import Component
-from paramcalc.tree.ops import FlopTerm, Per, TermKind
+from paramcalc.tree.ops import PER, FlopTerm, PerWord, TermKind
 from paramcalc.tree.steps import NO_OUTPUT, SAME_SHAPE, Step, per_token
 from paramcalc.tree.weights import Category, ShardSpec, Tie, Weight, WeightRole, by_vocabulary
 
@@ -30,7 +30,7 @@ class Linear(Component):
     bias: bool = False
     tied_to: str | None = None
     split: ShardSpec | None = None
-    per: Per = "token"
+    per: PerWord = "token"
 
     def own_weights(self) -> Iterator[Weight]:
         if self.tied_to is None:
@@ -48,7 +48,7 @@ class Linear(Component):
 
     def own_ops(self) -> Iterator[FlopTerm]:
         """d_in multiplications and additions for each output; tied matrices are multiplied too."""
-        yield FlopTerm("", 2 * self.d_in * self.d_out, per=self.per)
+        yield FlopTerm("", 2 * self.d_in * self.d_out, per=PER[self.per])
 
     def steps(self) -> Iterator[Step]:
         yield Step("", per_token(self.d_out))
@@ -122,7 +122,7 @@ class Conv1d(Component):
     bias: bool = True
     split: ShardSpec | None = None
     causal_padding: Size = 0  # positions that the reference computes after the last token and discards
-    per: Per = "token"
+    per: PerWord = "token"
 
     def own_weights(self) -> Iterator[Weight]:
         yield Weight("weight", (self.channels, self.per_group, self.kernel), kind="conv", split=self.split)
@@ -132,7 +132,7 @@ class Conv1d(Component):
     def own_ops(self) -> Iterator[FlopTerm]:
         """w times per_group multiplications and additions for each output channel and position."""
         flops = 2 * self.channels * self.per_group * self.kernel
-        yield FlopTerm("", flops, term="convolution", per=self.per, padding=self.causal_padding)
+        yield FlopTerm("", flops, term="convolution", per=PER[self.per], padding=self.causal_padding)
 
     def steps(self) -> Iterator[Step]:
         yield Step("", per_token(self.channels))
@@ -149,7 +149,7 @@ class Param(Component):
     buffer: bool = False
     split: ShardSpec | None = None
     dtype: str | None = None
-    per: Per = "never"  # how often it is multiplied, where it is a matrix
+    per: PerWord = "never"  # how often it is multiplied, where it is a matrix
     repeats: Size = 1  # products for each of these, such as one for each head
 
     def own_weights(self) -> Iterator[Weight]:
@@ -159,7 +159,7 @@ class Param(Component):
     def own_ops(self) -> Iterator[FlopTerm]:
         """Two FLOPs for each element of a matrix; none where it is added or scales elementwise."""
         if self.per != "never":
-            yield FlopTerm("", 2 * self.repeats * prod(map(int, self.shape)), per=self.per)
+            yield FlopTerm("", 2 * self.repeats * prod(map(int, self.shape)), per=PER[self.per])
 
     def steps(self) -> Iterator[Step]:
         yield Step("", SAME_SHAPE if self.per != "never" else NO_OUTPUT)
@@ -174,12 +174,12 @@ class Product(Component):
     """
 
     flops: Size
-    per: Per = "token"
+    per: PerWord = "token"
     term: TermKind = "matmul"
 
     def own_ops(self) -> Iterator[FlopTerm]:
         """The stated FLOPs."""
-        yield FlopTerm("", self.flops, self.term, self.per)
+        yield FlopTerm("", self.flops, self.term, PER[self.per])
 
     def steps(self) -> Iterator[Step]:
         yield Step("", SAME_SHAPE)

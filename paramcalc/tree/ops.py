@@ -1,56 +1,116 @@
-"""What a component multiplies: its matrix terms, each with what it is done for (every token, every pair of tokens)."""
+"""The matrix terms of a component, each with what it is done for: every token, every pair of tokens.
+
+`Per` and `Limit` (`pairs.py`) are objects that hold all facts about them; folds and reports know none of them by name.
+A mixer with a new kind of work needs its component and one row.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 from paramcalc.base.symbolic import Size
+from paramcalc.tree.pairs import NO_LIMIT, Limit
 from paramcalc.tree.weights import Category
+from paramcalc.tree.workload import Workload
 
-# What a term is: activations by a weight, activations by activations, a convolution, or a recurrence over states.
+# Activations by a weight, activations by activations, a convolution, or a recurrence over states.
 TermKind = Literal["matmul", "attention", "convolution", "recurrence"]
 TERM_KINDS: tuple[TermKind, ...] = ("matmul", "attention", "convolution", "recurrence")
-# What it is done for, in each sequence: each new token, each token of the source (an encoder's output), each pair of a
-# new token and one it sees or one of the source, each token that an encoder reads and each pair of those, each chunk of
-# `size` new tokens (and each pair of such chunks, or of tokens within one), each chunk that is full and each token of
-# the rest, each token where they come one at a time ("step"), each sequence, or once however many there are ("call");
-# for images and sounds, or never in a forward pass.
-Per = Literal[
+
+
+class Per(NamedTuple):
+    """One of what a term is done for, and how many of them there are."""
+
+    name: str
+    number: Callable[[Workload, FlopTerm], int]  # in one sequence
+    once: bool = False  # for all sequences of the batch together
+    in_encoder: Per | None = None  # in an encoder, where the tokens are those that it reads; None: the same
+    in_pairs: bool = False  # pairs of tokens, which a window limits
+    for_tokens: bool = True  # False: for images and sounds
+    note: Callable[[Workload], str] | None = None  # for readers of the figures
+
+
+def _pairs(work: Workload, term: FlopTerm) -> int:
+    return term.limit.pairs(work, int(term.size), term.max_keys)
+
+
+def _encoder_pairs(work: Workload, term: FlopTerm) -> int:
+    read = work.encoder_tokens
+    return read * (term.limit.in_encoder(read, int(term.size)) if work.limited else read)
+
+
+def _chunks(work: Workload, term: FlopTerm) -> int:
+    return 0 if work.stepping else -(-work.tokens // int(term.size))
+
+
+def _chunk_pairs(work: Workload, term: FlopTerm) -> int:
+    """Pairs of the state before the first chunk and those after each one."""
+    return 0 if work.stepping else (_chunks(work, term) + 1) ** 2
+
+
+def _block_pairs(work: Workload, term: FlopTerm) -> int:
+    """Pairs of tokens of the same chunk."""
+    full, rest = divmod(work.tokens, int(term.size))
+    return 0 if work.stepping else full * int(term.size) ** 2 + rest**2
+
+
+def _encoder_note(work: Workload) -> str:
+    return "the encoder ran before: its output's keys and values are cached" if work.past else ""
+
+
+def _step_note(work: Workload) -> str:
+    how = "step by step" if work.stepping else "in chunks, the last one filled up"
+    return f"recurrent layers are counted {how}"
+
+
+NEVER = Per("never", lambda _work, _term: 0)
+IN_TOWERS = Per("tower", lambda _work, _term: 0, for_tokens=False)
+PER_ENCODER_TOKEN = Per("read", lambda work, _: work.encoder_tokens, note=_encoder_note)
+PER_ENCODER_PAIR = Per("read pair", _encoder_pairs, in_pairs=True)
+PER_TOKEN = Per(
     "token",
-    "source",
-    "pair",
-    "cross",
-    "read",
-    "read pair",
-    "chunk",
-    "chunk pair",
-    "whole chunk",
-    "rest",
-    "block pair",
-    "step",
-    "sequence",
-    "call",
-    "tower",
-    "never",
-]
-# What limits the pairs: a mask, to the last `size` tokens or to the current chunk of `size`; or that `size` tokens make
-# one key, perhaps multiplied only by those who see it, whatever else multiplies whole squares.
-Limit = Literal["none", "window", "chunk", "stride", "seen stride"]
+    lambda work, term: work.tokens + (0 if work.past else term.padding),
+    in_encoder=PER_ENCODER_TOKEN,
+)
+PER_PAIR = Per("pair", _pairs, in_encoder=PER_ENCODER_PAIR, in_pairs=True)
+PER_SOURCE_TOKEN = Per("source", lambda work, _: work.new_source_tokens, note=_encoder_note)
+PER_SOURCE_PAIR = Per("cross", lambda work, _: work.tokens * work.source_tokens)
+PER_CHUNK = Per("chunk", _chunks)
+PER_CHUNK_PAIR = Per("chunk pair", _chunk_pairs)
+PER_BLOCK_PAIR = Per("block pair", _block_pairs)
+PER_FULL_CHUNK = Per("whole chunk", lambda work, term: work.tokens // int(term.size))
+PER_REST_TOKEN = Per("rest", lambda work, term: work.tokens % int(term.size))  # tokens after the last full chunk
+PER_STEP = Per("step", lambda work, _: work.tokens if work.stepping else 0, note=_step_note)  # one token at a time
+PER_SEQUENCE = Per("sequence", lambda _work, _term: 1)
+PER_CALL = Per("call", lambda _work, _term: 1, once=True)
+ROWS = (
+    *(PER_TOKEN, PER_PAIR, PER_SOURCE_TOKEN, PER_SOURCE_PAIR, PER_ENCODER_TOKEN, PER_ENCODER_PAIR),
+    *(PER_CHUNK, PER_CHUNK_PAIR, PER_BLOCK_PAIR, PER_FULL_CHUNK, PER_REST_TOKEN, PER_STEP),
+    *(PER_SEQUENCE, PER_CALL, IN_TOWERS, NEVER),
+)
+# The words that recipes may write in the fields of a leaf.
+PerWord = Literal["token", "pair", "source", "read", "sequence", "call", "tower", "never"]
+PER: Mapping[str, Per] = {row.name: row for row in ROWS}
 
 
 class FlopTerm(NamedTuple):
-    """A matrix term: `flops` (2 for each multiplication and addition) for each of what `per` says."""
+    """A matrix term: `flops` (2 for each multiplication and addition) for each of what `per` counts."""
 
     name: str  # path in the tree: layers.0-31.attn.q_proj
     flops: Size
     term: TermKind = "matmul"
-    per: Per = "token"
+    per: Per = PER_TOKEN
     category: Category = "other"
-    limit: Limit = "none"
+    limit: Limit = NO_LIMIT
     size: int = 1
-    padding: int = 0  # positions that the reference computes beside and cuts off: the padding of a causal convolution
-    max_keys: int | None = (
-        None  # keys at most, where an indexer picks them: as a window it is not what the reference does
-    )
+    padding: int = 0  # positions that the reference computes and cuts off again: the padding of a causal convolution
+    # Keys at most, where an indexer picks them: like a window this is not what the eager reference multiplies.
+    max_keys: int | None = None
     inexact: str = ""  # why it is not quite what the reference multiplies, where it is not
     copies: int = 1  # layers and their passes, experts that one token uses
+
+    def times(self, work: Workload) -> int:
+        """How often it is done for the whole batch."""
+        number = self.per.number(work, self)
+        return number if self.per.once else work.batch * number

@@ -23,6 +23,7 @@ Category = Literal[
 # build them; a copy is in the checkpoint a second time.
 WeightRole = Literal["parameter", "buffer", "mtp", "copy"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
+TOWER_CATEGORIES: tuple[Category, ...] = ("vision", "projector")  # of what runs for images and sounds, not for tokens
 
 
 # Kind of a tensor for storage formats, which quantise matrices but not norms and biases.
@@ -107,6 +108,6 @@ def effective_category(outer: Category | None, inner: Category | None) -> Catego
     The outer category applies: a projection in attention is attention, an MLP in the experts is experts. Norms remain
     norms, except in vision towers and projectors, which are counted as a whole.
     """
-    if inner == "norm" and outer not in ("vision", "projector"):
+    if inner == "norm" and outer not in TOWER_CATEGORIES:
         return inner
     return outer or inner

@@ -17,7 +17,7 @@ from paramcalc.families.builders.heads import classifier, lm_head, unknown_head
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Layers, Run, block, stack
 from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param, Product
-from paramcalc.tree.ops import Per
+from paramcalc.tree.ops import PerWord
 from paramcalc.tree.weights import Category
 
 
@@ -148,7 +148,7 @@ def bart_model(c: Config, form: BartLayout) -> Block:
 def spectrogram_encoder(c: Config, form: BartLayout, *, role: str = "encoder") -> Block:
     """Two convolutions over mel channels, positions, layers, a norm."""
     d, bins = c.hidden_size, c.num_mel_bins
-    per: Per = "read" if role == "encoder" else "tower"
+    per: PerWord = "read" if role == "encoder" else "tower"
     return block(
         conv1=Conv1d(channels=d, kernel=3, per_group=bins, category="embedding", per=per),
         every_second=Product(flops=2 * d * bins * 3, per=per, term="convolution"),  # frames that the next one merges

@@ -12,7 +12,7 @@ from paramcalc.config.view import Config
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
 from paramcalc.tree.leaves import Linear, Norm, Param
-from paramcalc.tree.ops import Per
+from paramcalc.tree.ops import PerWord
 from paramcalc.tree.weights import by_vocabulary
 
 # -- decoders ----------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def unknown_head(c: Config) -> Exception:
 # -- encoders ----------------------------------------------------------------------------------------------------
 
 
-def dense_head(c: Config, d_out: int, *, per: Per = "token") -> Linear:
+def dense_head(c: Config, d_out: int, *, per: PerWord = "token") -> Linear:
     """A projection from the width, with a bias, that belongs to a head; perhaps of one token per sequence."""
     return Linear(d_in=c.hidden_size, d_out=d_out, bias=True, category="head", per=per)
 
@@ -135,7 +135,7 @@ def encoder_heads(
     parts: dict[str, Component] = {}
     if c.head in pooled:
         parts["pooler"] = dense_head(c, c.hidden_size, per="sequence")
-    per: Per = "sequence" if c.head in POOLED else "token"
+    per: PerWord = "sequence" if c.head in POOLED else "token"
     if c.head in transformed:
         parts["transform"] = dense_head(c, c.hidden_size, per=per)
     match c.head:
@@ -183,7 +183,7 @@ def summary_projection(c: Config) -> dict[str, Component]:
 
 def classifier(c: Config, *, transform: bool, unstated_labels: int = 2) -> dict[str, Component]:
     """A classifier over the last hidden state, after a dense layer of the width where the class has one."""
-    per: Per = "sequence" if transform else "token"  # one that transforms stands on the last token alone
+    per: PerWord = "sequence" if transform else "token"  # one that transforms stands on the last token alone
     first: dict[str, Component] = {"transform": dense_head(c, c.hidden_size, per=per)} if transform else {}
     return first | {"classifier": dense_head(c, num_labels(c, unstated=unstated_labels), per=per)}
 

@@ -18,7 +18,7 @@ from paramcalc.storage.quantization.module_names import (
     pattern_matches,
     regex_matches,
 )
-from paramcalc.tree.weights import Category, Weight
+from paramcalc.tree.weights import TOWER_CATEGORIES, Category, Weight
 
 
 class SchemeRule(NamedTuple):
@@ -118,7 +118,7 @@ def place_tensors(plan: QuantizationScheme, weights: Sequence[Weight]) -> tuple[
     """Every tensor with the format that the scheme gives it, and the rules that speak of none."""
     groups = group_rules(plan.rules)
     spared = any(group.rule.format is None and mentions_towers(group.rule.text) for group in groups)
-    depth = max((r.stop for w in weights if w.category not in ("vision", "projector") for r in w.layers), default=0)
+    depth = max((r.stop for w in weights if w.category not in TOWER_CATEGORIES for r in w.layers), default=0)
     placed = [one for weight in weights for one in _placed(plan, groups, weight, depth=depth, spared=spared)]
     unused = [group for group in groups if not group.used]
     names = [module_names(weight, depth) for weight in weights] if unused else []
@@ -145,7 +145,7 @@ def _placed(
         left = {n: copies - taken.get(n, 0) for n, copies in left.items() if copies > taken.get(n, 0)}
         if not left:
             return
-    tower = spared and weight.category in ("vision", "projector")
+    tower = spared and weight.category in TOWER_CATEGORIES
     reached = not tower and plan.format is not None and plan.reach.holds(weight)
     yield PlacedTensor(weight, _fitting(plan.format, weight) if reached else None, sum(left.values()))
 
