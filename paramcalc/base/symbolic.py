@@ -17,6 +17,9 @@ Monomial = tuple[str, ...]  # symbols multiplied with each other, in the order o
 ORDER = ["L", "V", "E", "k", "d", "h", "g", "d_h", "d_n", "d_r", "d_v", "r_q", "r_kv", "d_ff", "d_e", "d_s"]
 
 
+WIDTH_SYMBOL = "d"  # hidden_size, whatever a family calls it
+
+
 class SymbolicInt(int):
     """An integer that also holds its symbol (`d`), or the operation (sum, product, difference) that computed it."""
 
@@ -53,9 +56,9 @@ class SymbolicInt(int):
         return SymbolicInt(int(other) + int(self), ("+", other, self))
 
 
-def symbolic(symbol: str, value: int, *, origin: str = "") -> SymbolicInt:
-    """An integer with a symbol; `origin` names its source (a config key, or `d / h`)."""
-    return SymbolicInt(value, (symbol, origin))
+def symbolic(symbol: str, value: int, *, origin: str = "", section: str = "") -> SymbolicInt:
+    """An integer with a symbol; `origin` names its source (a config key, or `d / h`), `section` that key's section."""
+    return SymbolicInt(value, (symbol, origin, section))
 
 
 Size = int  # the type of a size in a component: an integer that may carry a formula
@@ -99,6 +102,16 @@ def symbols_in(size: int) -> dict[str, tuple[int, str]]:
     return symbols_in(operands[0]) | symbols_in(operands[1])
 
 
+def sections_of(size: int, symbol: str) -> set[str]:
+    """The sections of the config from which the sizes under this symbol come; "" is the top of the file."""
+    if not isinstance(size, SymbolicInt) or not size.expression:
+        return set()
+    operation, *operands = size.expression
+    if operation not in ("*", "+", "-"):
+        return {operands[1]} if operation == symbol else set()
+    return set().union(*(sections_of(operand, symbol) for operand in operands))
+
+
 def _rank(symbol: str) -> tuple[int, str]:
     return (ORDER.index(symbol) if symbol in ORDER else len(ORDER), symbol)
 
@@ -110,7 +123,7 @@ def rename_symbols(size: int, name: Callable[[str, int, str], str]) -> int:
     operation, *operands = size.expression
     if operation in ("*", "+", "-"):
         return SymbolicInt(int(size), (operation, *(rename_symbols(operand, name) for operand in operands)))
-    return SymbolicInt(int(size), (name(operation, int(size), operands[0]), operands[0]))
+    return SymbolicInt(int(size), (name(operation, int(size), operands[0]), *operands))
 
 
 def monomial_text(monomial: Monomial) -> str:

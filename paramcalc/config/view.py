@@ -101,14 +101,14 @@ class Config:
     def _value(self, name: str) -> Any:
         if name in self._reading.fixed:
             value = self._reading.fixed[name]
-            return _symbolic(name, name, value)
+            return _symbolic(name, name, value, self.path)
         if name not in self._reading.defaults:
             raise AttributeError(f"recipe {self.family} reads {name!r}, which has no declared default")
         default = self._reading.defaults[name]
         value = self.raw(name)
         meant = self._default_for_absent(name, default) if value is None else self._checked(name, value, default)
         key = self.key(name)
-        found = meant if meant is None or isinstance(meant, bool) else _symbolic(name, key, meant)
+        found = meant if meant is None or isinstance(meant, bool) else _symbolic(name, key, meant, self.path)
         if type(value) is int:
             self._sizes[name, value] = found
             self._stated[name] = key, tuple(other for other in self._keys(name) if other != key)
@@ -355,7 +355,7 @@ class Config:
         return value
 
 
-def _symbolic(name: str, key: str, value: Any) -> Any:
+def _symbolic(name: str, key: str, value: Any, section: str) -> Any:
     if isinstance(value, int) and not isinstance(value, bool | SymbolicInt):
-        return symbolic(SYMBOLS.get(name, name), value, origin=key)
+        return symbolic(SYMBOLS.get(name, name), value, origin=key, section=section)
     return value

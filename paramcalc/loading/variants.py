@@ -24,6 +24,7 @@ from paramcalc.families.registry import Family, get_family
 from paramcalc.model import TreeBuilder
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block
+from paramcalc.tree.language import layer_sections
 
 if TYPE_CHECKING:
     from paramcalc.families.native.config import TransformerConfig
@@ -214,10 +215,8 @@ def language_model_views(root: Config, tree: Component) -> list[Config]:
 
     A section called text_config beside others is the language model's, others are of what speaks or acts for it.
     """
-    from paramcalc.tree.language import layer_sizes
-
-    layers = set(map(id, layer_sizes(tree)))
-    found = [view for view in _views(root) if id(view.last_value("hidden_size")) in layers]
+    sections = layer_sections(tree)
+    found = [view for view in _views(root) if view.path in sections and view.last_value("hidden_size") is not None]
     if not found or found[0] is root:
         return [root]
     if any("decoder" in view.path for view in found):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from paramcalc.base.symbolic import WIDTH_SYMBOL, sections_of
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import TOWER_ROLES, Block, Stack, stacks
 from paramcalc.tree.weights import TOWER_CATEGORIES, Category, Tie
@@ -19,6 +20,11 @@ def layer_sizes(tree: Component) -> Iterator[int]:
     for stack in stacks(language_model(tree)):
         if not is_tower(stack):
             yield from component_sizes(stack)
+
+
+def layer_sections(tree: Component) -> set[str]:
+    """The sections of the config that state the width of the language model's layers; "" is the top of the file."""
+    return set().union(*(sections_of(size, WIDTH_SYMBOL) for size in layer_sizes(tree)))
 
 
 def component_sizes(component: Component) -> Iterator[int]:
