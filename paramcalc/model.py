@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from paramcalc.base.value import Frozen
 from paramcalc.config.schema import FieldValue
@@ -15,6 +15,39 @@ if TYPE_CHECKING:
 
 
 TreeBuilder = Callable[[Mapping[str, Any]], Component]
+
+
+class MaxPositions(NamedTuple):
+    """The longest context that a config states, and the key that states it."""
+
+    key: str
+    tokens: int
+
+
+class ConfigFacts(NamedTuple):
+    """Facts of the config that no component states. Folds read these fields, never the config."""
+
+    max_positions: MaxPositions | None = None
+    kv_heads: int | None = None  # num_key_value_heads as stated: what llama.cpp's converter reads
+    experts: int = 0  # the largest stated number of experts, whether or not a layer has some
+    mtp_layers: int | None = None  # num_nextn_predict_layers as stated
+    rope_scaling: Mapping[str, Any] = {}  # of the language model's full attention
+    flags: Mapping[str, bool] = {}  # booleans at the top of the config
+    transformers_version: str = ""
+
+
+class CheckpointFacts(NamedTuple):
+    """Facts of the published checkpoints and the reference class of a family that its configs do not state.
+
+    The data and its sources are in families/checkpoints.json.
+    """
+
+    mtp_tables: bool = False  # files hold embedding and head once more for each multi-token-prediction module
+    fp8_scale_bits: int | None = None  # of the scales in the publisher's fp8 files; None: not known
+    fp8_doubt: str = ""  # why bytes of its fp8 files are an estimate
+    conv1d_matrices: bool = False  # the class has Conv1D modules instead of torch.nn.Linear
+    verified_linears: bool = False  # which of its matrices are torch.nn.Linear was compared with the class
+    convertible_experts: tuple[str, ...] = ()  # quantisation methods that convert its fused experts
 
 
 class Variants(Protocol):
@@ -56,7 +89,16 @@ class Model(Frozen):
     tree: Component
     variants: Variants  # builds the tree again with other values in some fields
     config: Mapping[str, Any]  # the fields it was built from, overrides applied
+    facts: ConfigFacts
+    checkpoint: CheckpointFacts
     quantization: Mapping[str, Any] | None  # how its checkpoint is quantised, as the files say it
     quantised_towers: bool  # False: they say it of the language model alone
     published: Mapping[str, Any]  # what its publisher states, as a preset has it
     url: str | None  # where a preset's fields come from
+
+    def context_notes(self, context: int) -> list[str]:
+        """A note where the context is longer than the config states; it affects no figure."""
+        stated = self.facts.max_positions
+        if stated is None or context <= stated.tokens:
+            return []
+        return [f"a context of {context:,} tokens is beyond the config's {stated.key} of {stated.tokens:,}"]

@@ -201,3 +201,62 @@ def test_recipes_import_components_and_builders_and_never_each_other() -> None:
 
 def test_the_direction_guard_can_fail() -> None:
     assert offenders([PACKAGE / "loading/load.py"], "paramcalc.families") != []
+
+
+# What folds may not do: read the config, or ask which family a model is of. Facts that they need are fields of the
+# model (`Model.facts`, `Model.checkpoint`), filled when it is loaded.
+FOLDS = ("tree", "components", "counting", "storage", "parallel", "footprint", "compute")
+LOOKUP = "storage/gguf/architectures.py"  # llama.cpp's own table has the names of families as its keys
+
+
+def side_doors(code: str) -> list[str]:
+    """The reads of a config, and the decisions by the name of a family, in some code."""
+    found = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Attribute) and node.attr == "config":
+            found.append(ast.unparse(node))
+        decides: list[ast.AST] = []
+        if isinstance(node, ast.Compare):
+            decides = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call):
+            decides = [node.func, *(node.args if not isinstance(node.func, ast.Name) else [])]
+        elif isinstance(node, ast.Subscript):
+            decides = [node.slice]
+        found += [ast.unparse(node) for one in decides if "family" in attributes(one)]
+    return found
+
+
+def attributes(node: ast.AST) -> set[str]:
+    """The last names of attributes and variables in an expression."""
+    return {
+        one.attr if isinstance(one, ast.Attribute) else one.id
+        for one in ast.walk(node)
+        if isinstance(one, ast.Attribute | ast.Name)
+    }
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_folds_read_no_config_and_know_no_family(name: str) -> None:
+    files = [path for path in FILES if unit(path) == name and str(path.relative_to(PACKAGE)) != LOOKUP]
+
+    assert files
+    assert {path.name: doors for path in files if (doors := side_doors(path.read_text()))} == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "heads = model.config.get('num_key_value_heads')",
+        "if model.family == 'gpt2': pass",
+        "wide = model.family in ('deepseek_v3',)",
+        "narrow = family.startswith('qwen')",
+        "entry = TABLE[model.family]",
+        "entry = TABLE.get(model.family)",
+    ],
+)
+def test_the_guard_of_the_folds_can_fail(code: str) -> None:
+    assert side_doors(code)
+
+
+def test_a_family_may_be_named_in_a_message() -> None:
+    assert side_doors("text = f'{model.family}: not compared'\nanswer = {'family': model.family}") == []

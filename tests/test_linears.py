@@ -8,8 +8,8 @@ import pytest
 
 import paramcalc
 from paramcalc.assumptions import assume
+from paramcalc.loading.facts import checkpoint_facts, verified_linears
 from paramcalc.storage import weights
-from paramcalc.storage.quantization.linear_conversion import CONV1D, verified_families
 from tests.goldens.store import COUNT, LINEAR
 
 INT8 = dict(quant_method="bitsandbytes", load_in_8bit=True)
@@ -39,7 +39,7 @@ def converted(config: dict[str, Any], quantization: dict[str, Any]) -> tuple[int
     return sum(one.parameters for one in plan.stored if one.layout is not None and one.layout.extras), plan.estimate
 
 
-@pytest.mark.parametrize("key", [key for key in LINEAR if key.partition("/")[0] in verified_families()])
+@pytest.mark.parametrize("key", [key for key in LINEAR if key.partition("/")[0] in verified_linears()])
 def test_as_many_weights_as_transformers_converts(key: str) -> None:
     found, _ = converted(fields(key) | {"transformers_version": "5.24.0"}, INT8)
 
@@ -47,8 +47,10 @@ def test_as_many_weights_as_transformers_converts(key: str) -> None:
 
 
 def test_every_family_that_is_named_was_compared() -> None:
-    assert set(LINEAR.families) >= verified_families()
-    assert {key.partition("/")[0] for key, found in LINEAR.items() if found["conv1d"]} <= set(CONV1D)
+    assert set(LINEAR.families) >= verified_linears()
+    assert {key.partition("/")[0] for key, found in LINEAR.items() if found["conv1d"]} <= {
+        name for name in LINEAR.families if checkpoint_facts(name).conv1d_matrices
+    }
 
 
 @pytest.mark.parametrize("method", ["torchao", "quanto"])

@@ -9,7 +9,6 @@ import pytest
 
 import paramcalc
 from paramcalc.cli import main
-from paramcalc.footprint.positions import max_positions
 from paramcalc.reports.memory import AssumptionInfo
 
 LLAMA_WEIGHTS, LLAMA_CACHE = 16_060_522_496, 131_072  # bytes in bf16, and for each token
@@ -99,7 +98,7 @@ def test_a_section_states_the_positions_of_the_language_model() -> None:
     text = dict(model_type="llama", max_position_embeddings=4096, dtype="bfloat16")
     model = paramcalc.load(dict(model_type="llava", text_config=text))
 
-    assert max_positions(model) == ("max_position_embeddings", 4096)
+    assert model.facts.max_positions == ("max_position_embeddings", 4096)
 
 
 def test_the_signature_shows_all_assumptions() -> None:

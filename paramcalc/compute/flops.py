@@ -14,7 +14,6 @@ from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.compute.rules_of_thumb import training_rules
 from paramcalc.compute.workload import workload
 from paramcalc.counting.count import model_info
-from paramcalc.footprint.positions import beyond_max_positions
 from paramcalc.model import Model
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import stacks
@@ -69,7 +68,7 @@ def flops_figures(model: Model, asked: Workload) -> FlopsReportDict:
         "model": model_info(model),
         "status": flops_status(model),
         "warnings": list(model.warnings),
-        "notes": [*beyond_max_positions(model, asked.context), *flops_notes(model.tree, asked)],
+        "notes": [*model.context_notes(asked.context), *flops_notes(model.tree, asked)],
         "assumptions": workload_info(asked),
         "forward": forward,
         "per_token": each_kind(forward, lambda value: value // tokens),

@@ -15,7 +15,6 @@ from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.footprint import memory, per_device
 from paramcalc.footprint.devices import Device, find_device, known_devices
-from paramcalc.footprint.positions import max_positions
 from paramcalc.model import Model
 from paramcalc.storage import weights
 
@@ -137,7 +136,7 @@ def fit_figures(model: Model, assumed: Assumptions, gpu: Device, share: Decimal)
         "per_device": asked["per_device"],
         "largest_context": context,
         "largest_batch": batch,
-        "stated_positions": stated.tokens if (stated := max_positions(model)) else None,
+        "stated_positions": stated.tokens if (stated := model.facts.max_positions) else None,
         "fewest_devices": count,
         "best_format": form,
         "changes": [],

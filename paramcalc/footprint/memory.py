@@ -8,7 +8,7 @@ from paramcalc.assumptions import Assumptions, accepts_assumptions, assume, assu
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.counting.count import model_info
-from paramcalc.footprint import cache, inference_activations, per_device, positions
+from paramcalc.footprint import cache, inference_activations, per_device
 from paramcalc.model import Model
 from paramcalc.storage import weights
 
@@ -49,7 +49,7 @@ def memory_figures(model: Model, assumed: Assumptions) -> MemoryReportDict:
         "version": __version__,
         "model": info,
         "warnings": [*model.warnings, *plan.warnings, *doubts],
-        "notes": [*cache.cache_notes(model, assumed), *positions.beyond_max_positions(model, assumed.context)],
+        "notes": [*cache.cache_notes(model, assumed), *model.context_notes(assumed.context)],
         "assumptions": assumption_info(assumed),
         "weights": stored,
         "kv_cache": kv_cache,

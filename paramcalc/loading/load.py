@@ -10,6 +10,7 @@ from paramcalc.config import audit
 from paramcalc.families.registry import find_family, get_family, index
 from paramcalc.loading.architecture import counted_class, stated_architecture, string_field
 from paramcalc.loading.checkpoint import checkpoint_dtype, known_dtype, quantization_config
+from paramcalc.loading.facts import checkpoint_facts, config_facts
 from paramcalc.loading.variants import NATIVE_TYPE, ConfigModelSource, NativeModelSource
 from paramcalc.model import Model
 from paramcalc.sources import files
@@ -153,6 +154,8 @@ def _model(
         warnings=tuple(map(one_line, (doubts or []) + (notes or []))),
         tree=tree,
         config=fields,
+        facts=config_facts(fields),
+        checkpoint=checkpoint_facts(family),
         variants=variants,
         quantization=quantization,
         quantised_towers=quantised_towers,

@@ -138,7 +138,9 @@ def _scheme(model: Model, assumed: Assumptions) -> QuantizationScheme:
     """The format that is assumed for all it is meant for, or the checkpoint's own scheme."""
     if assumed.dtype is None:
         own = quantization_scheme(model.quantization, towers=model.quantised_towers)
-        return UNQUANTISED if own is None else with_class_exceptions(with_published_scales(own, model.family), model)
+        return (
+            UNQUANTISED if own is None else with_class_exceptions(with_published_scales(own, model.checkpoint), model)
+        )
     form = format_named(assumed.dtype)
     if form.reach == ALL_TENSORS:
         return UNQUANTISED
@@ -153,9 +155,6 @@ def _scheme(model: Model, assumed: Assumptions) -> QuantizationScheme:
 
 
 UNQUANTISED = QuantizationScheme("unquantised", None)
-# Families whose files hold embedding and head once more with each module for multi-token prediction: 684,531,386,000
-# elements of DeepSeek-V3 on the Hub, 685,396,921,376 of DeepSeek-V3.2-Exp. GLM-4.5's do too, GLM-4.6's do not.
-WITH_TABLES_AGAIN = ("deepseek_v3", "deepseek_v32")
 TABLES_AGAIN = (
     "embedding and head are counted once more with each module for multi-token prediction, as in DeepSeek-V3's files; "
     "not all checkpoints repeat them: bytes are an estimate"
@@ -194,7 +193,7 @@ def _of_mtp(model: Model, found: Iterable[StoredTensors]) -> Iterator[str]:
     roles = {one.weight.role for one in found}
     if "mtp" not in roles:
         yield "modules for multi-token prediction are asked for, and none are known of this model"
-    if "copy" in roles and model.family not in WITH_TABLES_AGAIN:
+    if "copy" in roles and not model.checkpoint.mtp_tables:
         yield TABLES_AGAIN
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from paramcalc.model import Model
+
 Fusion = tuple[str, tuple[str, ...]]
 QKV_FUSION: Fusion = ("attn_qkv", ("attn_q", "attn_k", "attn_v"))
 GATE_UP: Fusion = ("ffn_up", ("ffn_gate", "ffn_up"))
@@ -139,3 +141,11 @@ ARCHITECTURES: dict[str, Architecture] = {
     "stablelm": Architecture("stablelm", lacks=("q_norm", "k_norm")),
     "starcoder2": Architecture("starcoder2"),
 }
+
+
+def known_architecture(model: Model) -> Architecture | None:
+    """The entry for a model; None where its family was not compared with llama.cpp.
+
+    The one lookup by family in the engine: llama.cpp's converter goes by the class that config.json names.
+    """
+    return ARCHITECTURES.get(model.family)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.model import Model
-from paramcalc.storage.gguf.architectures import ARCHITECTURES, LLAMA, Architecture
+from paramcalc.storage.gguf.architectures import LLAMA, Architecture, known_architecture
 from paramcalc.storage.gguf.names import AS_CONVERTED, F32_CONVERTED
 from paramcalc.storage.gguf.tensors import (
     OUTSIDE_LAYERS,
@@ -153,7 +153,7 @@ def tensor_measure(tensor: Tensor) -> Measure:
 
 def gguf_architecture(model: Model) -> Architecture:
     """How llama.cpp stores the model; as Llama's where that was not compared."""
-    return ARCHITECTURES.get(model.family, LLAMA)
+    return known_architecture(model) or LLAMA
 
 
 def types_of(model: Model, found: Contents, kind: str, *, imatrix: bool) -> list[str]:

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from paramcalc.model import ConfigFacts
 from paramcalc.storage.gguf.architectures import Architecture
 
 
-def rope_tensors(config: Mapping[str, Any], head_dim: int, arch: Architecture) -> dict[str, int]:
+def rope_tensors(facts: ConfigFacts, head_dim: int, arch: Architecture) -> dict[str, int]:
     """Name and length of each tensor that the converter adds: one number for each pair of channels of a head.
 
     `generate_extra_tensors` in conversion/llama.py, conversion/phi.py and conversion/gemma.py.
     """
-    rope = rope_scaling(config)
+    rope = facts.rope_scaling
     kind = str(rope.get("rope_type", rope.get("type")) or "").lower()
     if arch.full_rope or (kind == "llama3" and arch.llama3_rope):
         return {"rope_freqs": -(-head_dim // 2)}
     factors = {name: rope.get(f"{name}_factor") for name in ("long", "short")} if arch.long_rope else {}
     return {f"rope_factors_{name}": len(listed) for name, listed in factors.items() if isinstance(listed, list | tuple)}
-
-
-def rope_scaling(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a config says about the scaling of its language model's positions, under the old name or the new one."""
-    text = config.get("text_config")
-    fields = text if isinstance(text, Mapping) else config
-    rope = fields.get("rope_scaling") or fields.get("rope_parameters") or {}
-    full = rope.get("full_attention", rope) if isinstance(rope, Mapping) else {}
-    return full if isinstance(full, Mapping) else {}

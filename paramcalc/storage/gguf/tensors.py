@@ -19,7 +19,6 @@ from paramcalc.tree.weights import Category, Weight
 
 C = TypeVar("C", bound=Component)
 OUTSIDE_LAYERS = -1
-EXPERT_COUNT_KEYS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
 
 
 class Tensor(NamedTuple):
@@ -67,7 +66,7 @@ def contents(model: Model, arch: Architecture) -> Contents:
     layers, mtp = list(each_layer(tree)), next(components_of_kind(tree, Mtp), None)
     attns = [attn for layer in distinct_layers(layers) for attn in components_of_kind(layer, Attention)]
     full = [attn for attn in attns if attn.window is None] or attns
-    added = rope_tensors(model.config, int(full[0].head_dim) if full else 0, arch)
+    added = rope_tensors(model.facts, int(full[0].head_dim) if full else 0, arch)
     tensors = [Tensor(name, "weight", (length,), "other", 0) for name, length in added.items()] + outside_tensors(
         tree, arch
     )
@@ -126,7 +125,7 @@ def gqa_ratio(model: Model, layers: list[Component], arch: Architecture) -> int:
     """Query heads for each key/value head. Latent attention that is split is stored with a single one of the latter."""
     for layer in layers[:1] if arch.kv_heads == "first layer" else distinct_layers(layers):
         for latent in components_of_kind(layer, LatentAttention):
-            stated = model.config.get("num_key_value_heads") or latent.heads
+            stated = model.facts.kv_heads or latent.heads
             return int(latent.heads) // (1 if arch.splits_latent else int(stated))
         for attn in components_of_kind(layer, Attention):
             kv_heads = {"one": 1, "all": attn.heads}.get(arch.kv_heads, attn.kv_heads)
@@ -137,8 +136,7 @@ def gqa_ratio(model: Model, layers: list[Component], arch: Architecture) -> int:
 def expert_count(model: Model, layers: list[Component]) -> int:
     """Experts of a layer that has some; what the config says where none has: the tool looks no further."""
     built = [int(moe.experts) for layer in distinct_layers(layers) for moe in components_of_kind(layer, Moe)]
-    stated = [model.config.get(key) for key in EXPERT_COUNT_KEYS]
-    return max(built or [n for n in stated if isinstance(n, int)], default=0)
+    return max(built, default=model.facts.experts)
 
 
 # -- tensors --------------------------------------------------------------------------------------------------------
@@ -157,8 +155,8 @@ def mtp_layers(model: Model, layers: list[Component], mtp: Mtp | None, arch: Arc
     """The tensors of each multi-token-prediction layer; taken to be like the last one where nothing else is known."""
     if mtp is not None:
         return [mtp_layer(mtp, arch)] * int(mtp.count)
-    stated = model.config.get("num_nextn_predict_layers")
-    if not layers or not isinstance(stated, int):
+    stated = model.facts.mtp_layers
+    if not layers or stated is None:
         return []
     return [gguf_tensors(layers[-1].weights(), layers[-1], arch)] * stated
 

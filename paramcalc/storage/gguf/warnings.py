@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
 from paramcalc.model import Model
-from paramcalc.storage.gguf.architectures import ARCHITECTURES
+from paramcalc.storage.gguf.architectures import known_architecture
 from paramcalc.storage.gguf.tensors import Contents
 from paramcalc.storage.gguf.types import FLOATS
 
@@ -23,7 +23,7 @@ QUANTISED_NAME = attrgetter("name", "quantised")
 
 def gguf_doubts(model: Model, found: Contents) -> Iterator[str]:
     """What makes the bytes an estimate."""
-    arch = ARCHITECTURES.get(model.family)
+    arch = known_architecture(model)
     if arch is None:
         yield f"{model.family} was not compared with llama.cpp; its tensors are taken to be stored as Llama's are"
         return
@@ -32,7 +32,7 @@ def gguf_doubts(model: Model, found: Contents) -> Iterator[str]:
     names = {name for t in found.tensors for name in (t.name, f"{t.name}.{t.suffix}")}
     if refused := sorted(names & set(arch.lacks)):
         yield f"llama.cpp has no place for {', '.join(refused)} in a file of {arch.name} and refuses this model"
-    if values := [f"{key}: {value}" for key, value in arch.refuses if model.config.get(key) == value]:
+    if values := [f"{key}: {value}" for key, value in arch.refuses if model.facts.flags.get(key) == value]:
         yield f"llama.cpp's converter cannot deal with {', '.join(values)}"
     counts = Counter(zip(found.numbers, map(QUANTISED_NAME, found.tensors), strict=True))
     if twice := sorted({name for (_, (name, quantised)), n in counts.items() if quantised and n > 1}):
@@ -72,5 +72,4 @@ def gguf_notes(model: Model, found: Contents, ftype: str) -> Iterator[str]:
 
 def mxfp4_experts(model: Model) -> bool:
     """Whether the checkpoint's experts are MXFP4 already, which the converter keeps (gpt-oss)."""
-    stated = model.config.get("quantization_config")
-    return isinstance(stated, dict) and stated.get("quant_method") == "mxfp4"
+    return (model.quantization or {}).get("quant_method") == "mxfp4"

@@ -7,11 +7,8 @@ routers beside them that were modules too; since transformers 5 experts are para
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 from paramcalc.model import Model
 from paramcalc.storage.quantization.module_names import SYNONYMS, WRAPPERS
@@ -33,10 +30,6 @@ BY_CLASS = (
     "sinq",
     "fp-quant",
 )
-# Where experts are more than other parameters: FBGEMM knows those of Llama 4.
-KNOWS_EXPERTS = {"fbgemm-fp8": ("llama4", "llama4_text")}
-# GPT's matrices are of a class of its own, Conv1D, which bitsandbytes alone converts.
-CONV1D = ("encoder-decoder", "gpt-sw3", "gpt2", "openai-gpt", "vision-encoder-decoder")
 # Words for modules that hold others.
 ENCLOSING_PARTS = frozenset(
     word
@@ -56,19 +49,13 @@ ENCLOSING_PARTS = frozenset(
 )
 
 
-@cache
-def verified_families() -> frozenset[str]:
-    """Families whose matrices are torch.nn.Linear but for tables, routers and experts (tests/goldens/linear)."""
-    return frozenset(json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8")))
-
-
 def with_class_exceptions(plan: QuantizationScheme, model: Model) -> QuantizationScheme:
     """The scheme of such a method with what is known of the model's class; any other as it is."""
     if plan.method not in BY_CLASS or plan.format is None:
         return plan
-    reach, version = plan.reach, str(model.config.get("transformers_version") or "")
+    reach, version = plan.reach, model.facts.transformers_version
     experts = any(weight.category == "experts" for weight in model.tree.weights())
-    fused = experts and _major(version) >= 5 and model.family not in KNOWS_EXPERTS.get(plan.method, ())
+    fused = experts and _major(version) >= 5 and plan.method not in model.checkpoint.convertible_experts
     if fused:
         reach = reach._replace(categories=reach.categories - {"experts"})
     doubts = (*plan.doubts, *_doubts(plan, model, version=version if experts and not fused else None))
@@ -94,8 +81,9 @@ def _doubts(plan: QuantizationScheme, model: Model, *, version: str | None) -> I
             f"{method}: {', '.join(loose)} names a module within a path, which leaves it out or does nothing, as the "
             "version of transformers will have it: bytes are an estimate"
         )
-    conv1d = model.family in CONV1D and method != "bitsandbytes"
-    if model.family not in verified_families() or conv1d or not _predicts(model):
+    # GPT's matrices are of a class of its own, Conv1D, which bitsandbytes alone converts.
+    conv1d = model.checkpoint.conv1d_matrices and method != "bitsandbytes"
+    if not model.checkpoint.verified_linears or conv1d or not _predicts(model):
         yield (
             f"{method} converts each torch.nn.Linear; which of {model.architecture}'s matrices are none was not "
             "compared: bytes are an estimate"
