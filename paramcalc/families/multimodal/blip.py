@@ -35,7 +35,7 @@ def blip_vision(v: Config) -> Block:
 def blip(c: Config) -> Component:
     """A ViT, and BERT as a decoder that attends to it (BLIP, 2201.12086; BlipForConditionalGeneration).
 
-    To answer, a second BERT reads the question; both are built alike.
+    For question answering, a second BERT of the same layout encodes the question.
     """
     if c.head not in ("seq2seq_lm", "question_answering", "none"):
         raise unknown_head(c)
@@ -71,7 +71,7 @@ SEQ2SEQ_LANGUAGES = ("t5", "mt5", "umt5")
 @family("blip-2", base_without_head=False)
 @family("instructblip", "instructblipvideo", base_without_head=True)
 def blip_2(c: Config) -> Component:
-    """A ViT, a Q-Former, and a language model, OPT or T5 most often (BLIP-2, 2301.12597; Blip2...Generation)."""
+    """A ViT, a Q-Former, and a language model, most often OPT or T5 (BLIP-2, 2301.12597; Blip2...Generation)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     kind = c.section_kind("text_config")

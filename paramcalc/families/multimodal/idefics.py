@@ -47,7 +47,7 @@ def idefics(c: Config) -> Component:
 
 
 def idefics_resampler(p: Config, v: Config) -> Block:
-    """Learned queries that look at the tower's output (IdeficsPerceiverResampler)."""
+    """Learned queries that attend to the tower's output (IdeficsPerceiverResampler)."""
     d_h = p.resampler_head_dim
     attn = sized_attention(v.hidden_size, p.resampler_n_heads, d_h, source="cross")
     if p.qk_layer_norms_perceiver:
@@ -59,7 +59,7 @@ def idefics_resampler(p: Config, v: Config) -> Block:
 
 @family("idefics2", ties="above")
 def idefics2(c: Config) -> Component:
-    """SigLIP, a gated projection, learned queries that look at it, Mistral (Idefics2, 2405.02246)."""
+    """SigLIP, a gated projection, learned queries that attend to it, Mistral (Idefics2, 2405.02246)."""
     seen, v = tower_in(c, "vision_config")
     language, d = any_language_model(c)
     text, p = c.sections()[-1], c.section("perceiver_config")
@@ -85,7 +85,7 @@ def idefics2(c: Config) -> Component:
 
 @family("idefics3", "smolvlm", ties="above")
 def idefics3(c: Config) -> Component:
-    """A ViT, neighbouring patches joined, one layer, a language model (Idefics3, 2408.12637)."""
+    """A ViT, merged patches, one layer, a language model (Idefics3, 2408.12637)."""
     side = c.scale_factor
 
     def projector(v: Config, d: int) -> Linear:

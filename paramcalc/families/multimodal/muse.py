@@ -1,4 +1,4 @@
-"""Muse: a ViT, in Spark an audio encoder too, and a language model of its own."""
+"""Muse: a ViT, in Spark an audio encoder too, and a language model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm
 
 @tower("muse_glimmer_vision", "muse_spark_vision")
 def muse_vision(v: Config) -> Block:
-    """A ViT over patches of a few frames, with a norm at either end (MuseGlimmerVisionModel)."""
+    """A ViT over patches of a few frames, with a norm before and after its layers (MuseGlimmerVisionModel)."""
     d, side = v.hidden_size, v.patch_size
     return block(
         "vision",
@@ -37,7 +37,7 @@ def muse_vision(v: Config) -> Block:
 
 @tower("muse_spark_audio")
 def muse_spark_audio(v: Config) -> Block:
-    """Convolutions and FFNs over ever longer patches of sound (MuseSparkAudioModel)."""
+    """Convolutions and FFNs over audio patches of growing length (MuseSparkAudioModel)."""
     sides, widths, depths = (muse_audio_sizes(v, name) for name in ("patch_sizes", "hidden_sizes", "depths"))
     layers, seen = [], 1
     for side, d, depth in zip(sides, widths, depths, strict=True):
@@ -61,7 +61,7 @@ MUSE_AUDIO_SIZES = {"patch_sizes": [16, 6, 5, 4], "hidden_sizes": [256, 512, 102
 
 
 def muse_audio_sizes(v: Config, name: str) -> list[int]:
-    """One number for each layer of the encoder of sound."""
+    """One number for each layer of the audio encoder."""
     stated = v.list_of(name)
     found = MUSE_AUDIO_SIZES[name] if stated is None else [v.size(name, size) for size in stated]
     v.require(len(found) >= v.num_hidden_layers, f"{name} has {len(found)} entries for {v.num_hidden_layers} layers")
@@ -69,13 +69,13 @@ def muse_audio_sizes(v: Config, name: str) -> list[int]:
 
 
 def muse_audio_norm(width: int) -> Norm:
-    """An RMS norm in a tower for sound, which is counted as a whole."""
+    """An RMS norm of an audio tower, which is counted as a whole."""
     return Norm(width=width, category="other")
 
 
 @family("muse_glimmer", "muse_spark", ties="above")
 def muse(c: Config) -> Component:
-    """A ViT, three layers, perhaps an encoder of sound, Muse (MuseGlimmerForConditionalGeneration)."""
+    """A ViT, a three-layer projector, in Spark an audio encoder, Muse (MuseGlimmerForConditionalGeneration)."""
     hears = c.family == "muse_spark"
     if text_alone(c):
         return section_alone(c, "vision_config", *(["audio_config"] if hears else []))

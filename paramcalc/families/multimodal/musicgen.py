@@ -18,14 +18,14 @@ TEXT_ENCODERS = {"t5": "encoder", "mt5": "encoder", "umt5": "encoder", "bert": "
 
 
 def as_tower(part: Component, seen: dict[int, Component] | None = None) -> Component:
-    """The same model as a tower, which is counted as a whole: its norms too."""
+    """The same model as a tower, which is counted as a whole, norms included."""
     seen = {} if seen is None else seen
     if isinstance(part, Norm):
         return part.replace(category=None)
     if isinstance(part, Block):
         return part.replace(items={name: as_tower(one, seen) for name, one in part.items.items()})
     if isinstance(part, Stack):
-        for run in part.runs:  # equal layers stay one
+        for run in part.runs:  # equal layers stay one object
             if id(run.layer) not in seen:
                 seen[id(run.layer)] = as_tower(run.layer, seen)
         return part.replace(runs=tuple(run._replace(layer=seen[id(run.layer)]) for run in part.runs))
@@ -34,7 +34,7 @@ def as_tower(part: Component, seen: dict[int, Component] | None = None) -> Compo
 
 @family("musicgen", "musicgen_melody")
 def musicgen(c: Config) -> Component:
-    """A reader of the description, EnCodec, and a decoder of codes (MusicGen, 2306.05284; Musicgen...Generation)."""
+    """A text encoder, EnCodec, and a decoder of codes (MusicGen, 2306.05284; Musicgen...Generation)."""
     kind = c.section_kind("text_encoder")
     c.require(
         kind in TEXT_ENCODERS,
@@ -66,7 +66,7 @@ UNCOUNTED_PREFIX = "text and melody pass through the layers before the tokens; t
 
 
 def with_melody_prefix(decoder: Component, melody: int) -> Component:
-    """The decoder when a melody of so many frames, and a text, stand before the tokens: it keeps their keys too."""
+    """The decoder with a melody of this many frames, and a text, before its tokens: it caches their keys too."""
     parts = decoder.parts()
     one = stacks(decoder)[0].runs[0]
     items = one.layer.parts()
@@ -78,7 +78,7 @@ def with_melody_prefix(decoder: Component, melody: int) -> Component:
 @family("musicgen_decoder", has_cross_attention=True)
 @family("musicgen_melody_decoder", has_cross_attention=False)
 def musicgen_decoder(c: Config) -> Block:
-    """Pre-norm decoder over several codebooks, each with a token table and a head of its own (MusicgenForCausalLM)."""
+    """Pre-norm decoder over several codebooks, each with a token table and a head (MusicgenForCausalLM)."""
     if c.head not in ("lm", "seq2seq_lm", "none"):
         raise unknown_head(c)
     form = BartLayout(pre_norm=True, bias=False, ffn_bias=False, cross=c.has_cross_attention)

@@ -1,4 +1,4 @@
-"""Captioning models: a decoder of their own kind, or any, behind an image encoder."""
+"""Captioning models: an image encoder and a decoder, of their own kind or any."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 @family("git")
 def git(c: Config) -> Component:
-    """CLIP, one layer, and BERT's layers that read a caption behind its image (GIT, 2205.14100; GitForCausalLM)."""
+    """CLIP, one layer, and BERT's layers over image and caption (GIT, 2205.14100; GitForCausalLM)."""
     seen, v = vision_tower(c)
     frames = c.num_image_with_embedding
     projector = block(
@@ -42,9 +42,9 @@ KNOWN_IMAGE_ENCODERS = ("vit", "deit", "beit", "swin", "donut-swin", "clip_visio
 
 @family("vision-encoder-decoder")
 def vision_encoder_decoder(c: Config) -> Component:
-    """Any decoder, which attends to what an encoder of images puts out (VisionEncoderDecoderModel).
+    """Any decoder with cross attention to an image encoder (VisionEncoderDecoderModel).
 
-    Encoders that are not known are not counted.
+    Unknown encoders are not counted.
     """
     kind = c.section_kind("decoder")
     text = get_family(kind)
@@ -66,7 +66,7 @@ def vision_encoder_decoder(c: Config) -> Component:
 @family("kosmos-2", ties="either")
 @family("kosmos-2.5", ties="section")
 def kosmos_2(c: Config) -> Component:
-    """A ViT, queries that look at it, a decoder with norms within its parts (Kosmos-2, 2306.14824; Kosmos2...).
+    """A ViT, queries that attend to it, a decoder with norms within its sublayers (Kosmos-2, 2306.14824; Kosmos2...).
 
     Its positions are not stored.
     """
@@ -113,7 +113,7 @@ def stage_values(v: Config, name: str) -> list[int]:
 
 @tower("florence_vision")
 def davit(v: Config) -> Block:
-    """Stages of windowed attention and attention between channels (DaViT, 2204.03645; Florence2VisionBackbone)."""
+    """Stages of windowed attention and channel attention (DaViT, 2204.03645; Florence2VisionBackbone)."""
     first = v.list_of("patch_prenorm")
     norms_first = [False, True, True, True] if first is None else [bool(one) for one in first]
     parts: dict[str, Component] = {}
@@ -131,7 +131,7 @@ def davit(v: Config) -> Block:
 def davit_block(v: Config, d: int, heads: int) -> Block:
     """Attention and FFN, each behind a depthwise convolution and a norm."""
     norm, conv = Norm(width=d, bias=True), Conv2d(channels=d, kernel=3)
-    if d % heads:  # projections keep the width whatever it is cut into
+    if d % heads:  # projections keep the width for any number of heads
         v.notes.append(f"{v.family}: {heads} heads or groups do not divide a width of {d}: the class builds that only")
         heads = 1
     attn = sized_attention(

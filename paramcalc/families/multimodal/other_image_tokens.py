@@ -24,7 +24,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm
 
 @family("chameleon")
 def chameleon(c: Config) -> Component:
-    """Llama with a norm for each query and key head, over tokens of images too (Chameleon, 2405.09818)."""
+    """Llama over text and image tokens, with a norm for each query and key head (Chameleon, 2405.09818)."""
     seen, _ = tower_in(c, "vq_config")
     c.raw("vocabulary_map")
     d_h = equal_heads(c)
@@ -35,7 +35,7 @@ def chameleon(c: Config) -> Component:
 
 @family("emu3", ties="above")
 def emu3(c: Config) -> Component:
-    """A tokenizer of images and videos, Llama over their codes too (Emu3, 2409.18869; Emu3ForConditionalGeneration)."""
+    """An image and video tokenizer, and Llama over its codes (Emu3, 2409.18869; Emu3ForConditionalGeneration)."""
     if text_alone(c):
         return section_alone(c, "vq_config", "vocabulary_map")
     codes, _ = tower_in(c, "vq_config")
@@ -48,7 +48,7 @@ def emu3(c: Config) -> Component:
 
 @tower("janus_vision_model")
 def janus_vision(v: Config) -> Block:
-    """SigLIP, perhaps with norms over all queries and keys (JanusVisionModel)."""
+    """SigLIP with optional norms over all queries and keys (JanusVisionModel)."""
     norm = layer_norm(v) if v.use_qk_norm else None
     hidden = symbolic("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
     layer = pre_norm(layer_norm(v), mha(v, qkv_bias=v.attention_bias, qk_norm=norm), mlp(v, hidden))
@@ -62,7 +62,7 @@ def janus_vision(v: Config) -> Block:
 
 
 def janus_aligner(d_in: int, d_out: int, depth: int) -> Block:
-    """So many layers, all but the first of one width."""
+    """A projector of `depth` layers, all but the first of one width."""
     same = Linear(d_in=d_out, d_out=d_out, bias=True)
     more = {f"linear_{i}": same for i in range(2, depth + 1)}
     return block("projector", linear_1=Linear(d_in=d_in, d_out=d_out, bias=True), **more)
@@ -70,7 +70,7 @@ def janus_aligner(d_in: int, d_out: int, depth: int) -> Block:
 
 @family("janus", ties="above")
 def janus(c: Config) -> Component:
-    """SigLIP to see, a tokenizer to draw, Llama (Janus, 2410.13848; JanusForConditionalGeneration)."""
+    """SigLIP for input, a tokenizer for image output, Llama (Janus, 2410.13848; JanusForConditionalGeneration)."""
     seen, v = tower_in(c, "vision_config")
     drawn, q = tower_in(c, "vq_config")
     draws = block(

@@ -22,7 +22,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Param
 
 @tower("saprot")
 def saprot(v: Config) -> Block:
-    """ESM's encoder over residues and the structure around them (SaProt; EvollaSaProtProteinEncoder)."""
+    """ESM's encoder over residues and their local structure (SaProt; EvollaSaProtProteinEncoder)."""
     d, kind = v.hidden_size, v.position_embedding_type
     v.require(not v.add_cross_attention, "a protein encoder with cross attention cannot be counted")
     width = equal_heads(v)
@@ -44,7 +44,7 @@ RECOMPUTED_KV = (
 
 @family("evolla")
 def evolla(c: Config) -> Component:
-    """An encoder of proteins, and Llama with cross attention to it behind some layers (EvollaForProteinText2Text)."""
+    """A protein encoder, and Llama with cross attention to it after some layers (EvollaForProteinText2Text)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     seen, v = tower_in(c, "protein_encoder_config")
@@ -61,7 +61,7 @@ def evolla(c: Config) -> Component:
 
 
 def llama_with_adapters(c: Config) -> Block:
-    """Llama with an adapter that looks at the protein behind one layer in so many."""
+    """Llama with a cross-attention adapter to the protein at regular intervals."""
     d, depth, gate = c.hidden_size, c.num_hidden_layers, Param(shape=(1,))
     bias, latents = c.aligner_enable_bias, c.resampler_num_latents
     cross = mha(c, source="cross", out_bias=bias, source_tokens=latents, cache_note=RECOMPUTED_KV)
@@ -86,7 +86,7 @@ def llama_with_adapters(c: Config) -> Block:
 
 @family("pi0")
 def pi0(c: Config) -> Block:
-    """PaliGemma and a second Gemma, which makes movements of what it sees (PI0, 2410.24164; PI0...Generation)."""
+    """PaliGemma and a second Gemma that predicts robot actions (PI0, 2410.24164; PI0...Generation)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     seeing, view = section_model(c, "vlm_config", "none")

@@ -18,9 +18,9 @@ from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 
 @family("phi3_v")
 def phi3_v(c: Config) -> Component:
-    """CLIP, two by two patches joined, separators, two layers, Phi-3 (Phi3VForCausalLM)."""
+    """CLIP, two by two merged patches, separators, two layers, Phi-3 (Phi3VForCausalLM)."""
     processor, layers = c.section("img_processor"), c.section("embd_layer")
-    seen, v = tower_in(c, "vision_config")  # no file states it: the class has CLIP's sizes within
+    seen, v = tower_in(c, "vision_config")  # in no file: the class contains CLIP's sizes
     c.require(
         processor.name == "clip_vision_model" and processor.image_dim_out == v.hidden_size,
         "img_processor is not the CLIP that the class has within",
@@ -40,7 +40,7 @@ def phi3_v(c: Config) -> Component:
 
 @family("phi4_multimodal")
 def phi4_multimodal(c: Config) -> Component:
-    """Phi-3 with images and speech embedded beside the tokens (Phi4MultimodalForCausalLM)."""
+    """Phi-3 with embedded images and speech (Phi4MultimodalForCausalLM)."""
     vision, audio = c.section("vision_config"), c.section("audio_config")
     text = decoder(c, gqa(c, window=c.sliding_window), glu(c))
     return assemble_multimodal(text, image=phi4_images(c, vision), speech=phi4_speech(c, audio))
@@ -61,13 +61,13 @@ def phi4_images(c: Config, v: Config) -> Block:
 
 
 def phi4_speech(c: Config, a: Config) -> Block:
-    """A conformer behind strided convolutions, and a projection each for speech alone and speech beside images."""
+    """A conformer behind strided convolutions, with one projection for speech alone and one for speech with images."""
     d, channels, halvings = a.hidden_size, a.nemo_conv_channels, a.time_reduction.bit_length() - 1
     bins = a.input_size
     for _ in range(halvings):
         bins = (bins + 1) // 2
-    bins = a.nemo_final_size or bins  # stated, it wins over what input_size and time_reduction give
-    # A 3 x 3 convolution holds as much as one of nine taps.
+    bins = a.nemo_final_size or bins  # if present, it overrides the value from input_size and time_reduction
+    # A 3 x 3 convolution has as many weights as one of nine taps.
     first, point = Conv1d(channels=channels, kernel=9), Linear(d_in=channels, d_out=channels, bias=True)
     spatial = {f"conv_{i}": block(depth=first, point=point if i else None) for i in range(halvings)}
     distances = a.bias_max_distance if a.bias_symmetric else 2 * a.bias_max_distance

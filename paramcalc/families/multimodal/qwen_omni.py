@@ -1,4 +1,4 @@
-"""Qwen's audio-language and omni models: the thinker, which writes text, and the whole, which also speaks."""
+"""Qwen's audio-language and omni models: the thinker, which generates text, and the whole, which adds speech."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def qwen3_asr(c: Config) -> Component:
 
 
 def thinker_model(c: Config, kin: str) -> Component:
-    """Towers for sound, images and video, and the language model."""
+    """Towers for audio, images and video, and the language model."""
     if text_alone(c):
         return section_alone(c, "audio_config", "vision_config")
     if c.head not in ("seq2seq_lm", "none"):
@@ -52,14 +52,14 @@ def thinker_model(c: Config, kin: str) -> Component:
 @family("qwen2_5_omni_thinker", kin="qwen2_5_omni")
 @family("qwen3_omni_moe_thinker", kin="qwen3_omni_moe")
 def omni_thinker(c: Config) -> Component:
-    """Encoders of sound, images and video, mergers, Qwen (Qwen2.5-Omni, 2503.20215; Qwen2_5OmniThinker...)."""
+    """Encoders of audio, images and video, mergers, Qwen (Qwen2.5-Omni, 2503.20215; Qwen2_5OmniThinker...)."""
     return thinker_model(c, c.kin)
 
 
 @family("qwen2_5_omni", kin="qwen2_5_omni", vocoder="token2wav")
 @family("qwen3_omni_moe", kin="qwen3_omni_moe", vocoder="code2wav")
 def omni(c: Config) -> Component:
-    """The thinker, and where sound is made a talker and a vocoder (Qwen2_5OmniForConditionalGeneration)."""
+    """The thinker, and a talker and a vocoder if audio output is enabled (Qwen2_5OmniForConditionalGeneration)."""
     whole = thinker_model(c.section("thinker_config"), c.kin)
     if not c.enable_audio_output:
         c.raw("talker_config"), c.raw(f"{c.vocoder}_config")

@@ -24,9 +24,9 @@ SPEECH_INPUT_HEADS, SPEECH_OUTPUT_HEADS = ("speech_to_text", "speech_to_speech")
 @family("seamless_m4t", second=False)
 @family("seamless_m4t_v2", second=True)
 def seamless(c: Config) -> Component:
-    """M2M-100's encoder and decoder, a conformer that hears, units and a vocoder that speak (SeamlessM4TForTextToText).
+    """M2M-100's encoder and decoder, a speech encoder, text-to-unit layers and a vocoder (SeamlessM4TForTextToText).
 
-    A class has what it needs of these.
+    Each class builds only the parts that it needs.
     """
     if c.head not in ("seq2seq_lm", "none", *SPEECH_INPUT_HEADS, *SPEECH_OUTPUT_HEADS):
         raise unknown_head(c)
@@ -49,7 +49,7 @@ def seamless(c: Config) -> Component:
 
 
 def seamless_speech_encoder(c: Config) -> Block:
-    """A conformer over frames of a spectrogram, and layers that shorten what it says (SeamlessM4TSpeechEncoder)."""
+    """A conformer over spectrogram frames, and layers that shorten its output (SeamlessM4TSpeechEncoder)."""
     d, heads, norm = c.hidden_size, c.speech_encoder_attention_heads, tower_norm(c.hidden_size)
     c.require(d % heads == 0, f"hidden_size ({d}) is not divisible by speech_encoder_attention_heads ({heads})")
     c.require(c.conv_depthwise_kernel_size % 2 == 1, "conv_depthwise_kernel_size is even")
@@ -78,7 +78,7 @@ def seamless_speech_encoder(c: Config) -> Block:
 
 
 def conformer_positions(c: Config, heads: int, d_h: int) -> tuple[dict[str, Component], dict[str, Component]]:
-    """What each layer of the conformer knows of positions, and what all of them share."""
+    """The position parts of each conformer layer, and those that all layers share."""
     kind = c.position_embeddings_type
     if c.second:
         rows = c.left_max_position_embeddings + c.right_max_position_embeddings + 1
@@ -93,8 +93,10 @@ def conformer_positions(c: Config, heads: int, d_h: int) -> tuple[dict[str, Comp
 
 
 def text_to_units(c: Config) -> Block:
-    """From text to units of speech: an encoder of what the decoder of text says, and a decoder; in the second version
-    that one writes all units at once (SeamlessM4TTextToUnitForConditionalGeneration)."""
+    """An encoder and a decoder from text states to speech units (SeamlessM4TTextToUnitForConditionalGeneration).
+
+    The decoder of the second version predicts all units at once.
+    """
     d, rows, norm = c.hidden_size, c.t2u_vocab_size, tower_norm(c.hidden_size)
     before: dict[str, Component] = {}
     decodes = bart_layer(c, "t2u_decoder", SEAMLESS_TOWER_LAYOUT)
@@ -127,7 +129,7 @@ def text_to_units(c: Config) -> Block:
 
 
 def duration_predictor(width: int, hidden: int, kernel: int) -> Block:
-    """How long each unit lasts: two convolutions and one number (SeamlessM4TVariancePredictor)."""
+    """The duration of each unit: two convolutions and one output (SeamlessM4TVariancePredictor)."""
     norm = tower_norm(hidden)
     return block(
         conv_1=conv_over_time(width, hidden, kernel),
@@ -139,7 +141,7 @@ def duration_predictor(width: int, hidden: int, kernel: int) -> Block:
 
 
 def unit_vocoder(c: Config) -> Block:
-    """From units, a speaker and a language to a waveform (HiFi-GAN, 2010.05646; SeamlessM4TCodeHifiGan)."""
+    """A vocoder from units, speaker and language to a waveform (HiFi-GAN, 2010.05646; SeamlessM4TCodeHifiGan)."""
     d = c.unit_embed_dim
     return block(
         "other",

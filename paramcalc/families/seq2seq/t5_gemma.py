@@ -17,7 +17,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm
 
 
 def t5gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width: int | None = None) -> Stack:
-    """Gemma's layers with a norm before and after each part; cross attention where `kv_width` is the encoder's."""
+    """Gemma's layers with a norm before and after each sublayer; cross attention to an encoder of `kv_width`."""
     norm, bias = rms(side), side.attention_bias
     per_head = Norm(width=side.head_dim) if qk_norm else None
 
@@ -70,7 +70,7 @@ def t5gemma(c: Config) -> Block:
 
 @family("t5gemma2")
 def t5gemma2(c: Config) -> Block:
-    """Gemma 3 as encoder and decoder, of which the encoder sees (T5Gemma2ForConditionalGeneration)."""
+    """Gemma 3 as encoder and decoder, with a vision tower in the encoder (T5Gemma2ForConditionalGeneration)."""
     outer = c.section("encoder")
     one = outer.section("text_config")
     two = c.section("decoder")

@@ -23,7 +23,7 @@ REFERENCE_SLIDING = "reference_sliding_attention"
 
 @family("unlimited_ocr_text")
 def unlimited_ocr_text(c: Config) -> Block:
-    """DeepSeek-OCR's decoder; what it reads stays in sight, what it writes in a window (UnlimitedOcrTextModel)."""
+    """DeepSeek-OCR's decoder; full attention to the prompt, a window over generated tokens (UnlimitedOcrTextModel)."""
     written = (
         f"all tokens are kept as if they were read; of those that are written it keeps the last {c.sliding_window}"
     )
@@ -36,9 +36,9 @@ def unlimited_ocr_text(c: Config) -> Block:
 def deepseek_ocr_decoder(
     c: Config, *, first: int, doubts: dict[str, str] | None = None, words: list[str] | None = None
 ) -> Block:
-    """Llama with routed and shared experts, dense in the first layers unless mlp_layer_types says otherwise.
+    """Llama with routed and shared experts, by default after `first` dense layers.
 
-    `doubts`: why the cache of layers of such a word is not told exactly.
+    `doubts`: the reason why the cache of layers of a type is not exact.
     """
     e, n, bias = c.moe_intermediate_size, c.n_shared_experts, c.mlp_bias
     experts = moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, shared_bias=bias)

@@ -14,9 +14,9 @@ from paramcalc.tree.containers import Block, block, stack
 
 @tower("blip_2_qformer", "instructblip_qformer", "instructblipvideo_qformer")
 def qformer(v: Config) -> Block:
-    """BERT's layers over learned queries, some of which look at a tower's output (BLIP-2, 2301.12597).
+    """BERT's layers over learned queries, with cross attention to a tower in some (BLIP-2, 2301.12597).
 
-    InstructBLIP's read the instruction too.
+    InstructBLIP's Q-Former also reads the instruction.
     """
     norm, attn, ffn = layer_norm(v), mha(v), mlp(v, v.intermediate_size)
     cross = mha(v, source="cross", kv_width=v.encoder_hidden_size)
