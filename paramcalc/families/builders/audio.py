@@ -44,12 +44,12 @@ def chunked_spectrogram_encoder(v: Config) -> dict[str, Component]:
     for _ in range(3):
         left = (left + 1) // 2
     left = symbolic("f", left, origin="num_mel_bins halved three times, rounded up")
-    again = Conv2d(channels=c, kernel=3, per_group=c)
+    conv = Conv2d(channels=c, kernel=3, per_group=c)
     layer = pre_norm(norm, mha(v), mlp(v, v.intermediate_size))
     return dict(
         conv1=Conv2d(channels=c, kernel=3),
-        conv2=again,
-        conv3=again,
+        conv2=conv,
+        conv3=conv,
         conv_out=Linear(d_in=c * left, d_out=d),
         layers=stack("audio", Run(v.num_hidden_layers, layer)),
         norm=norm,

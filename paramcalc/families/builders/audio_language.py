@@ -40,10 +40,10 @@ def audio_text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple
     declared = c.section_schema("text_config")
     stated = c.section_kind("text_config")
     text = get_family(stated)
-    defaults, said = dict(text.schema.defaults), c.section("text_config", text.schema)
+    defaults, view = dict(text.schema.defaults), c.section("text_config", text.schema)
     if completes or c.raw("text_config") is None:
-        defaults |= {key: value for key, value in declared.defaults.items() if defaults.get(key) or not said.has(key)}
-    fixed = {**text.schema.fixed, "tie_word_embeddings": tied and not was_untied_in_v4(c, said)}
+        defaults |= {key: value for key, value in declared.defaults.items() if defaults.get(key) or not view.has(key)}
+    fixed = {**text.schema.fixed, "tie_word_embeddings": tied and not was_untied_in_v4(c, view)}
     reading = text.schema._replace(defaults=defaults, fixed=fixed)
     section = c.section("text_config", reading, family=stated)
     return text.recipe(section), section.hidden_size

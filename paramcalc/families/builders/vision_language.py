@@ -57,9 +57,9 @@ def vision_language_model(c: Config, projector: Projector, *, any_tower: bool = 
     """
     if text_alone(c):
         return section_alone(c, "vision_config")
-    seen, v = vision_tower(c, any_kind=any_tower)
+    vision, v = vision_tower(c, any_kind=any_tower)
     language, d = own_language_model(c, flat=flat)
-    return assemble_multimodal(language, vision_tower=seen, projector=projector(v, d))
+    return assemble_multimodal(language, vision_tower=vision, projector=projector(v, d))
 
 
 def section_alone(c: Config, *towers: str) -> Component:
@@ -132,9 +132,9 @@ def wrap_any_language_model(c: Config, projector: Projector, *, any_tower: bool 
     """
     if "TextModel" in c.architecture or "TextFor" in c.architecture:
         return section_alone(c, "vision_config")
-    seen, v = vision_tower(c, any_kind=any_tower)
+    vision, v = vision_tower(c, any_kind=any_tower)
     language, d = any_language_model(c)
-    return assemble_multimodal(language, vision_tower=seen, projector=projector(v, d))
+    return assemble_multimodal(language, vision_tower=vision, projector=projector(v, d))
 
 
 def any_language_model(c: Config) -> tuple[Block, int]:
@@ -146,7 +146,7 @@ def any_language_model(c: Config) -> tuple[Block, int]:
     kind = text.spellings.get(stated, stated) if text.free else text.kind
     recipe, reading = get_family(kind).recipe, get_family(kind).schema
     plain = "hidden_size" in reading.defaults and "ties" not in reading.fixed
-    c.require(plain, f"text_config is a {kind}, which is no plain language model")
+    c.require(plain, f"text_config is a {kind}, which is not a plain language model")
     if c.raw("text_config") is None:
         reading = reading._replace(defaults={**reading.defaults, **text.defaults})
     reading = reading._replace(unused=[*reading.unused, *text.unused])

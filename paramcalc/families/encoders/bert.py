@@ -52,14 +52,14 @@ def bert_generation(c: Config) -> Block:
 @family("roc_bert")
 def roc_bert(c: Config) -> Block:
     """BERT with tables for the pronunciation and the shape of characters (RoCBertForMaskedLM)."""
-    d, sounds, looks = c.hidden_size, c.pronunciation_embed_dim, c.shape_embed_dim
+    d, pronunciation, shape = c.hidden_size, c.pronunciation_embed_dim, c.shape_embed_dim
     tables: dict[str, Component] = {
-        "pronunciations": Embedding(rows=c.pronunciation_vocab_size, width=sounds),
-        "shapes": Embedding(rows=c.shape_vocab_size, width=looks),
+        "pronunciations": Embedding(rows=c.pronunciation_vocab_size, width=pronunciation),
+        "shapes": Embedding(rows=c.shape_vocab_size, width=shape),
     }
     if c.concat_input:
-        seen = d + (sounds if c.enable_pronunciation else 0) + (looks if c.enable_shape else 0)
-        tables["map_inputs"] = Linear(d_in=seen, d_out=d, bias=True, category="embedding")
+        d_in = d + (pronunciation if c.enable_pronunciation else 0) + (shape if c.enable_shape else 0)
+        tables["map_inputs"] = Linear(d_in=d_in, d_out=d, bias=True, category="embedding")
     heads = encoder_heads(c, d, pretraining={"lm_head": masked_lm_head(c, d)})
     return encoder(c, embeddings(c, d) | tables, encoder_layer(c), heads)
 

@@ -34,7 +34,7 @@ def deepseek_vl(c: Config) -> Component:
 @family("deepseek_vl_hybrid", ties="above")
 def deepseek_vl_hybrid(c: Config) -> Component:
     """SigLIP and Segment Anything's tower, projected and joined, and Llama (DeepSeek-VL, 2403.05525)."""
-    seen, v = vision_tower(c, any_kind=True)
+    vision, v = vision_tower(c, any_kind=True)
     fine, f = tower_in(c, "high_res_vision_config")
     language, d = any_language_model(c)
     out, half = f.output_channels, symbolic("d / 2", d // 2, origin="hidden_size / 2")
@@ -53,7 +53,7 @@ def deepseek_vl_hybrid(c: Config) -> Component:
     )
     return assemble_multimodal(
         language,
-        vision_tower=seen,
+        vision_tower=vision,
         fine_tower=with_stack_role(fine, "fine vision"),
         fine_proj=fine_proj,
         projector=projector,

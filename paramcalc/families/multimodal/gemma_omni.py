@@ -78,11 +78,11 @@ def gemma3n_audio(a: Config) -> Block:
     channels = [a.size("sscp_conv_channel_size", n) for n in per_convolution(a, "sscp_conv_channel_size", (128, 32))]
     kernels = per_convolution(a, "sscp_conv_kernel_size", ((3, 3), (3, 3)))
     strides = per_convolution(a, "sscp_conv_stride_size", ((2, 2), (2, 2)))
-    bins, front, seen = a.input_feat_size, {}, 1
+    bins, front, d_in = a.input_feat_size, {}, 1
     for i, (out, (height, width), (_, stride)) in enumerate(zip(channels, kernels, strides, strict=True)):
-        conv = PatchEmbedding(width=out, channels=seen, patch=(height, width), bias=False)
+        conv = PatchEmbedding(width=out, channels=d_in, patch=(height, width), bias=False)
         front[f"conv_{i}"] = block(conv=conv, norm=gemma_audio_norm(out))
-        bins, seen = (bins + 2 - width) // stride + 1, out
+        bins, d_in = (bins + 2 - width) // stride + 1, out
     left = symbolic("bins", bins, origin="input_feat_size after two strided convolutions")
     return block(
         "other",
@@ -182,12 +182,12 @@ def gemma4(c: Config) -> Component:
     """A ViT, a conformer for audio, Gemma 4, each tower optional (Gemma4ForConditionalGeneration)."""
     text, view = gemma_language_model(c)
     described = c.raw("vision_config") is not None and not text_alone(c)
-    seen, v = tower_in(c, "vision_config") if described else (None, None)
+    vision, v = tower_in(c, "vision_config") if described else (None, None)
     a = optional_section(c, "audio_config")
     widths = {"vision": v.hidden_size if v else None, "audio": a.output_proj_dims if a else None}
     return assemble_multimodal(
         text,
-        vision_tower=seen,
+        vision_tower=vision,
         audio_tower=gemma4_audio(a) if a else None,
         projector=tower_projections(widths, view.hidden_size),
     )
@@ -208,10 +208,10 @@ def diffusion_gemma(c: Config) -> Component:
     alone = c.head == "encoder"
     head, passes = ("none", 1) if alone else (None, 2 if c.tie_word_embeddings else 1)
     text, view = gemma_language_model(c, head=head, passes=passes)
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     return assemble_multimodal(
         text if alone else with_denoiser(text, view),
-        vision_tower=seen,
+        vision_tower=vision,
         projector=tower_projections({"vision": v.hidden_size}, view.hidden_size),
     )
 
@@ -220,14 +220,14 @@ def with_denoiser(text: Component, c: Config) -> Block:
     """The language model with a second input: the tokens of a block, and the last prediction for them."""
     parts, tied = dict(text.parts()), c.tie_word_embeddings
     table, norm, head = parts["embed_tokens"], parts["norm"], parts.pop("lm_head", None)
-    again: Component | None = parts["layers"].replace(role="denoiser", causal=False)
+    second_pass: Component | None = parts["layers"].replace(role="denoiser", causal=False)
     if tied:
-        again = stack("denoiser", untied_layers(parts["layers"])) if c.attention_bias else None
+        second_pass = stack("denoiser", untied_layers(parts["layers"])) if c.attention_bias else None
     return block(
         **parts,
         block_tokens=table.replace(tied_to="embed_tokens" if tied else None),
         block_guess=block(norm=rms(c), ffn=glu(c)),
-        block_layers=again,
+        block_layers=second_pass,
         block_norm=SharedReference(part=norm, owner="norm") if tied else norm,
         lm_head=head,
     ).replace(inexact="a block is denoised in as many steps as a schedule takes; one is counted")

@@ -106,7 +106,7 @@ def granite_speech_encoder(v: Config) -> Block:
 @family("granite_speech", "granite_speech_plus")
 def granite_speech(c: Config) -> Component:
     """A conformer, a Q-Former, Granite (Granite Speech, 2505.08699; GraniteSpeechForConditionalGeneration)."""
-    heard, _ = tower_in(c, "encoder_config")
+    audio, _ = tower_in(c, "encoder_config")
     former, q = tower_in(c, "projector_config")
     language, width = audio_text_model(c, tied=c.tie_word_embeddings)
     queries = symbolic("queries", c.window_size // c.downsample_rate, origin="window_size / downsample_rate")
@@ -116,4 +116,4 @@ def granite_speech(c: Config) -> Component:
         qformer=former,
         proj=Linear(d_in=q.hidden_size, d_out=width, bias=True),
     )
-    return assemble_multimodal(language, audio_tower=heard, projector=projector)
+    return assemble_multimodal(language, audio_tower=audio, projector=projector)

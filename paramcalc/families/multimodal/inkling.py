@@ -95,9 +95,9 @@ def inkling_mm(c: Config) -> Component:
     if v.num_hidden_layers < len(fold_scales(v)):
         only_text(c, "vision_config", "audio_config")
         return language
-    heard, _ = tower_in(c, "audio_config", text_hidden_size=d)
-    seen, _ = tower_in(c, "vision_config", text_hidden_size=d)
-    return assemble_multimodal(language, vision_tower=seen, audio_tower=heard)
+    audio, _ = tower_in(c, "audio_config", text_hidden_size=d)
+    vision, _ = tower_in(c, "vision_config", text_hidden_size=d)
+    return assemble_multimodal(language, vision_tower=vision, audio_tower=audio)
 
 
 # -- Inkling 2 -------------------------------------------------------------------------------------------------------

@@ -39,20 +39,20 @@ def muse_vision(v: Config) -> Block:
 def muse_spark_audio(v: Config) -> Block:
     """Convolutions and FFNs over audio patches of growing length (MuseSparkAudioModel)."""
     sides, widths, depths = (muse_audio_sizes(v, name) for name in ("patch_sizes", "hidden_sizes", "depths"))
-    layers, seen = [], 1
+    layers, d_in = [], 1
     for side, d, depth in zip(sides, widths, depths, strict=True):
         norm, hidden = muse_audio_norm(d), symbolic("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
         conv = Conv1d(channels=d, kernel=v.conv_kernel_size, per="tower")
         one = block(conv=conv, norm=norm, **two_layers(d, hidden, d))
-        patches = Linear(d_in=seen * side, d_out=d, bias=True)
+        patches = Linear(d_in=d_in * side, d_out=d, bias=True)
         layers.append(block(patches=patches, norm=norm, **{f"block_{i}": one for i in range(depth)}))
-        seen = d
+        d_in = d
     out = v.out_hidden_size
     return block(
         "other",
         layers=stack("audio", layers),
-        norm=muse_audio_norm(seen),
-        proj=Linear(d_in=seen, d_out=out, bias=True),
+        norm=muse_audio_norm(d_in),
+        proj=Linear(d_in=d_in, d_out=out, bias=True),
         out_norm=muse_audio_norm(out),
     )
 
@@ -76,13 +76,13 @@ def muse_audio_norm(width: int) -> Norm:
 @family("muse_glimmer", "muse_spark", ties="above")
 def muse(c: Config) -> Component:
     """A ViT, a three-layer projector, in Spark an audio encoder, Muse (MuseGlimmerForConditionalGeneration)."""
-    hears = c.family == "muse_spark"
+    has_audio = c.family == "muse_spark"
     if text_alone(c):
-        return section_alone(c, "vision_config", *(["audio_config"] if hears else []))
-    seen, _ = tower_in(c, "vision_config")
-    heard = tower_in(c, "audio_config")[0] if hears else None
+        return section_alone(c, "vision_config", *(["audio_config"] if has_audio else []))
+    vision, _ = tower_in(c, "vision_config")
+    audio = tower_in(c, "audio_config")[0] if has_audio else None
     language, d = own_language_model(c)
     between = c.projector_hidden_size
     layers = two_layers(c.out_hidden_size, between, between, bias=False)
     projector = block("projector", **layers, proj=Linear(d_in=between, d_out=d))
-    return assemble_multimodal(language, vision_tower=seen, audio_tower=heard, projector=projector)
+    return assemble_multimodal(language, vision_tower=vision, audio_tower=audio, projector=projector)

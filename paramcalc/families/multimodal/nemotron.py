@@ -94,7 +94,7 @@ def nemotron_h_omni(c: Config) -> Component:
         return section_alone(c, "vision_config", "audio_config")
     language, d = own_language_model(c)
     predicts = c.sections()[0].raw("num_nextn_predict_layers")
-    seen, _ = tower_in(c, "vision_config")
+    vision, _ = tower_in(c, "vision_config")
     ratio, width, between = int(1 / c.downsample_ratio), c.vision_hidden_size, c.projector_hidden_size
     projector = block(
         "projector",
@@ -103,13 +103,13 @@ def nemotron_h_omni(c: Config) -> Component:
         **two_layers(width * ratio * ratio, between, d, bias=False),
     )
     if c.raw("audio_config") is None:
-        return assemble_multimodal(language, vision_tower=seen, projector=projector)
-    heard, a = tower_in(c, "audio_config")
+        return assemble_multimodal(language, vision_tower=vision, projector=projector)
+    audio, a = tower_in(c, "audio_config")
     hidden = a.required("projection_hidden_size")
-    sound = two_layers(a.hidden_size, hidden, d, bias=a.projection_bias)
-    audio_projector = block("projector", norm=Norm(width=a.hidden_size), **sound)
+    audio_layers = two_layers(a.hidden_size, hidden, d, bias=a.projection_bias)
+    audio_projector = block("projector", norm=Norm(width=a.hidden_size), **audio_layers)
     return assemble_multimodal(
-        language, vision_tower=seen, projector=projector, audio_tower=heard, audio_projector=audio_projector
+        language, vision_tower=vision, projector=projector, audio_tower=audio, audio_projector=audio_projector
     )
 
 
@@ -170,9 +170,9 @@ def diarization(v: Config) -> Block:
 @tower("nemotron3_5_transcribe_audio")
 def transcribe_audio(v: Config) -> Block:
     """The speech encoder and the diarization model (Nemotron3_5TranscribeAudioModel)."""
-    (said, a), (by, speakers) = tower_in(v, "asr_config"), tower_in(v, "diarization_config")
+    (speech, a), (speaker_model, speakers) = tower_in(v, "asr_config"), tower_in(v, "diarization_config")
     norms = dict(norm=tower_norm(a.hidden_size), speaker_norm=tower_norm(speakers.section("head_config").num_speakers))
-    return block("other", speech=said, diarization=by, **norms)
+    return block("other", speech=speech, diarization=speaker_model, **norms)
 
 
 @tower("nemotron3_5_transcribe_word_timestamp")
@@ -186,7 +186,7 @@ def word_times(v: Config) -> Block:
 @family("nemo_speechlm")
 def nemo_speechlm(c: Config) -> Component:
     """Encoders of speech, speakers and times, one layer, Nemotron-H (Nemotron3_5TranscribeForConditionalGeneration)."""
-    sound, a = tower_in(c, "audio_config")
+    audio, a = tower_in(c, "audio_config")
     language, d = audio_text_model(c, tied=False)
     times, w = tower_in(c, "word_timestamp_config")
     head = None
@@ -194,4 +194,4 @@ def nemo_speechlm(c: Config) -> Component:
         head = Linear(d_in=w.hidden_size, d_out=w.vocab_size, bias=True, category="other", per="tower")
     width = a.sections()[0].hidden_size
     projector = Linear(d_in=width, d_out=d, bias=True, category="projector")
-    return assemble_multimodal(language, audio_tower=sound, projector=projector, word_times=times, word_times_head=head)
+    return assemble_multimodal(language, audio_tower=audio, projector=projector, word_times=times, word_times_head=head)

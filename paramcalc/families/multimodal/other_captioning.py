@@ -24,7 +24,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 @family("git")
 def git(c: Config) -> Component:
     """CLIP, one layer, and BERT's layers over image and caption (GIT, 2205.14100; GitForCausalLM)."""
-    seen, v = vision_tower(c)
+    vision, v = vision_tower(c)
     frames = c.num_image_with_embedding
     projector = block(
         "projector",
@@ -34,7 +34,7 @@ def git(c: Config) -> Component:
     )
     head = decoder_head(c, c.hidden_size, bias=True)
     text = encoder(c, embeddings(c, c.hidden_size, types=False), encoder_layer(c), head)
-    return assemble_multimodal(text, vision_tower=seen, projector=projector)
+    return assemble_multimodal(text, vision_tower=vision, projector=projector)
 
 
 KNOWN_IMAGE_ENCODERS = ("vit", "deit", "beit", "swin", "donut-swin", "clip_vision_model", "siglip_vision_model")
@@ -56,11 +56,11 @@ def vision_encoder_decoder(c: Config) -> Component:
     if encoder not in (None, *KNOWN_IMAGE_ENCODERS):
         only_text(c, "encoder")
         return text.recipe(view)
-    seen, v = tower_in(c, "encoder", kind=encoder)
+    vision, v = tower_in(c, "encoder", kind=encoder)
     width = swin_width(v) if encoder in ("swin", "donut-swin") else v.hidden_size
     bridged = width != view.hidden_size and view.raw("cross_attention_hidden_size") is None
     bridge = Linear(d_in=width, d_out=view.hidden_size, bias=True, category="projector") if bridged else None
-    return assemble_multimodal(text.recipe(view), vision_tower=seen, projector=bridge)
+    return assemble_multimodal(text.recipe(view), vision_tower=vision, projector=bridge)
 
 
 @family("kosmos-2", ties="either")
@@ -72,7 +72,7 @@ def kosmos_2(c: Config) -> Component:
     """
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     text, second = own_text(c), c.family == "kosmos-2"
     d = text.hidden_size
     ffn = mlp(text, text.ffn_dim).replace(inner=Norm(width=text.ffn_dim, bias=True))
@@ -90,7 +90,7 @@ def kosmos_2(c: Config) -> Component:
         attn=mha(text, source="cross"),
     )
     language = causal_lm(text, layers, norm=layer_norm(text), before={"segments": segments})
-    return assemble_multimodal(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=vision, projector=projector)
 
 
 # -- Florence-2 ------------------------------------------------------------------------------------------------------
@@ -117,14 +117,14 @@ def davit(v: Config) -> Block:
     first = v.list_of("patch_prenorm")
     norms_first = [False, True, True, True] if first is None else [bool(one) for one in first]
     parts: dict[str, Component] = {}
-    seen = v.in_channels
+    d_in = v.in_channels
     stages = zip(*(stage_values(v, name) for name in STAGE_DEFAULTS), norms_first, strict=True)
     for i, (d, depth, side, heads, groups, norm_first) in enumerate(stages):
-        parts[f"conv_{i}"] = Conv2d(channels=d, kernel=side, per_group=seen)
-        parts[f"norm_{i}"] = Norm(width=seen if norm_first else d, bias=True)
+        parts[f"conv_{i}"] = Conv2d(channels=d, kernel=side, per_group=d_in)
+        parts[f"norm_{i}"] = Norm(width=d_in if norm_first else d, bias=True)
         both = block(places=davit_block(v, d, heads), channels=davit_block(v, d, groups))
         parts[f"stage_{i}"] = stack("vision", Run(depth, both))
-        seen = d
+        d_in = d
     return block("vision", **parts)
 
 
@@ -145,7 +145,7 @@ def davit_block(v: Config, d: int, heads: int) -> Block:
 @family("florence2", ties="above")
 def florence2(c: Config) -> Component:
     """DaViT, a layer with positions, BART (Florence-2, 2311.06242; Florence2ForConditionalGeneration)."""
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     language, _ = any_language_model(c)
     last, out = stage_values(v, "embed_dim")[-1], v.projection_dim
     half = symbolic("half", last // 2, origin="last width / 2")
@@ -157,4 +157,4 @@ def florence2(c: Config) -> Component:
         proj=Linear(d_in=last, d_out=out),
         norm=Norm(width=out, bias=True),
     )
-    return assemble_multimodal(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=vision, projector=projector)

@@ -25,7 +25,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm
 @family("got_ocr2", "pp_chart2table")
 def got_ocr2(c: Config) -> Component:
     """Segment Anything's tower, two convolutions and a layer, Qwen2 (GOT-OCR 2, 2409.01704)."""
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     language, d = audio_text_model(c, tied=c.tie_word_embeddings)
     out = v.output_channels
     projector = block(
@@ -34,7 +34,7 @@ def got_ocr2(c: Config) -> Component:
         conv_2=Conv2d(channels=d, kernel=3, per_group=2 * out, bias=False),
         proj=Linear(d_in=d, d_out=d, bias=True),
     )
-    return assemble_multimodal(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=vision, projector=projector)
 
 
 @family("lighton_ocr", ties="above")

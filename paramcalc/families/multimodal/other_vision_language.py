@@ -125,14 +125,14 @@ def internvl_chat(c: Config) -> Component:
     adapters = [key for key in ("use_backbone_lora", "use_llm_lora") if c.raw(key)]
     c.require(not adapters, f"{' and '.join(adapters)}: adapters are not counted", "set to 0")
     side = symbolic("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     kind = c.section_kind("llm_config")
     c.require(kind in INTERNVL_LANGUAGES, f"llm_config is a {kind}", f"known: {', '.join(INTERNVL_LANGUAGES)}")
     language = get_family(kind)
     view = c.section("llm_config", language.schema, family=kind, head="lm")
     d_in, d = v.hidden_size * side * side, view.hidden_size
     projector = block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
-    return assemble_multimodal(language.recipe(view), vision_tower=seen, projector=projector)
+    return assemble_multimodal(language.recipe(view), vision_tower=vision, projector=projector)
 
 
 # -- Molmo 2 ---------------------------------------------------------------------------------------------------------
@@ -142,8 +142,8 @@ def internvl_chat(c: Config) -> Component:
 def molmo2_vision(v: Config) -> Block:
     """A ViT with heads of any width and no norm at its end (Molmo2VisionModel)."""
     height, width = height_and_width(v, "image_size") if v.raw("image_size") is not None else (378, 378)
-    made = (height // v.patch_size) * (width // v.patch_size)
-    rows = v.num_position_embeddings or symbolic("patches", made, origin="image_size / patch_size")
+    count = (height // v.patch_size) * (width // v.patch_size)
+    rows = v.num_position_embeddings or symbolic("patches", count, origin="image_size / patch_size")
     layer = pre_norm(layer_norm(v), gqa(v, bias=v.attention_bias), mlp(v, v.intermediate_size))
     return block(
         "vision",
@@ -164,9 +164,9 @@ def molmo2(c: Config) -> Component:
     if c.raw("vision_config") is None and c.raw("vit_config") is not None:  # older files have layers that are not built
         depth = c.section("vit_config", tower_schema("molmo2_vision")).num_hidden_layers
         last = symbolic("depth", max(tap % depth for tap in taps) + 1, origin="last layer in vit_layers")
-        seen, _ = tower_in(c, "vit_config", num_hidden_layers=last)
+        vision, _ = tower_in(c, "vit_config", num_hidden_layers=last)
     else:
-        seen, _ = tower_in(c, "vision_config")
+        vision, _ = tower_in(c, "vision_config")
     language, _ = own_language_model(c)
     d, bias, out = a.hidden_size, a.attention_bias, a.text_hidden_size
     options = dict(kv_heads=a.num_key_value_heads, bias=bias, source="cross", out_width=d)
@@ -178,7 +178,7 @@ def molmo2(c: Config) -> Component:
         up=up,
         down=Linear(d_in=a.intermediate_size, d_out=out),
     )
-    return assemble_multimodal(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=vision, projector=projector)
 
 
 # -- Ovis 2 ----------------------------------------------------------------------------------------------------------
@@ -204,14 +204,14 @@ def ovis2_vision(v: Config) -> Block:
 @family("ovis2", ties="above")
 def ovis2(c: Config) -> Component:
     """AIMv2, a table of visual tokens, Qwen2 (Ovis, 2405.20797; Ovis2ForConditionalGeneration)."""
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     language, _ = any_language_model(c)
     words = block("projector", visual_words=Embedding(rows=v.vocab_size, width=c.hidden_size))
     head = language.items.get("lm_head")
     if head is not None and not c.tie_word_embeddings:  # with the sizes of the outer config, whatever the section says
         own = Linear(d_in=c.hidden_size, d_out=c.vocab_size, category="head")
         language = block(**language.items | {"lm_head": own})
-    return assemble_multimodal(language, vision_tower=seen, projector=words)
+    return assemble_multimodal(language, vision_tower=vision, projector=words)
 
 
 # -- Step 3.7 --------------------------------------------------------------------------------------------------------

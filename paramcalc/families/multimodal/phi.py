@@ -20,7 +20,7 @@ from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 def phi3_v(c: Config) -> Component:
     """CLIP, two by two merged patches, separators, two layers, Phi-3 (Phi3VForCausalLM)."""
     processor, layers = c.section("img_processor"), c.section("embd_layer")
-    seen, v = tower_in(c, "vision_config")  # in no file: the class contains CLIP's sizes
+    vision, v = tower_in(c, "vision_config")  # in no file: the class contains CLIP's sizes
     c.require(
         processor.name == "clip_vision_model" and processor.image_dim_out == v.hidden_size,
         "img_processor is not the CLIP that the class has within",
@@ -32,7 +32,7 @@ def phi3_v(c: Config) -> Component:
     d_in, d = 4 * v.hidden_size, c.hidden_size
     separator = Param(shape=(1, 1, d_in))
     projector = block("projector", between=separator, around=separator, **two_layers(d_in, d, d))
-    return assemble_multimodal(get_family("phi3").recipe(c), vision_tower=seen, projector=projector)
+    return assemble_multimodal(get_family("phi3").recipe(c), vision_tower=vision, projector=projector)
 
 
 # -- Phi-4 multimodal ------------------------------------------------------------------------------------------------

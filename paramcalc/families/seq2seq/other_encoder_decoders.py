@@ -79,9 +79,7 @@ def mvp(c: Config) -> Block:
             down=Linear(d_in=mid, d_out=2 * c.decoder_layers * d, bias=True),
         )
         prompts = {"attn_prompt": prompt, "cross_attn_prompt": prompt}
-        c.notes.append(
-            "mvp: the class builds prompts for the decoder only, although use_prompt is meant for both sides"
-        )
+        c.notes.append("mvp: the class builds prompts for the decoder only, although use_prompt applies to both sides")
     return encoder_decoder(c, form, bart_stack(c, "encoder", form), bart_stack(c, "decoder", form, before=prompts))
 
 

@@ -30,7 +30,9 @@ def seamless(c: Config) -> Component:
     """
     if c.head not in ("seq2seq_lm", "none", *SPEECH_INPUT_HEADS, *SPEECH_OUTPUT_HEADS):
         raise unknown_head(c)
-    hears, speaks = (c.head in ("none", *classes) for classes in (SPEECH_INPUT_HEADS, SPEECH_OUTPUT_HEADS))
+    speech_input, speech_output = (
+        c.head in ("none", *classes) for classes in (SPEECH_INPUT_HEADS, SPEECH_OUTPUT_HEADS)
+    )
     language = block(
         shared=Embedding(rows=c.vocab_size, width=c.hidden_size),
         encoder=None if c.head in SPEECH_INPUT_HEADS else bart_stack(c, "encoder", SEAMLESS_LAYOUT),
@@ -39,9 +41,9 @@ def seamless(c: Config) -> Component:
     )
     return assemble_multimodal(
         language,
-        speech_encoder=seamless_speech_encoder(c) if hears else None,
-        units=text_to_units(c) if speaks else None,
-        vocoder=unit_vocoder(c) if speaks else None,
+        speech_encoder=seamless_speech_encoder(c) if speech_input else None,
+        units=text_to_units(c) if speech_output else None,
+        vocoder=unit_vocoder(c) if speech_output else None,
     )
 
 
@@ -55,10 +57,10 @@ def seamless_speech_encoder(c: Config) -> Block:
     c.require(c.conv_depthwise_kernel_size % 2 == 1, "conv_depthwise_kernel_size is even")
     d_h = symbolic("d_h", d // heads, origin="d / speech_encoder_attention_heads")
     attn, ffn = sized_attention(d, heads, d_h, bias=True), mlp(c, c.speech_encoder_intermediate_size)
-    places, once = conformer_positions(c, heads, d_h)
+    positions, shared = conformer_positions(c, heads, d_h)
     middle = norm if c.second else batch_norm(d)
     one = conformer_layer(
-        d, ffn, {"attn": attn, **places}, inner=d, kernel=c.conv_depthwise_kernel_size, between=middle, bias=False
+        d, ffn, {"attn": attn, **positions}, inner=d, kernel=c.conv_depthwise_kernel_size, between=middle, bias=False
     )
     shorten = conv_over_time(d, 2 * d, c.adaptor_kernel_size)
     adapter = block(
@@ -68,7 +70,7 @@ def seamless_speech_encoder(c: Config) -> Block:
         "other",
         input_norm=tower_norm(c.feature_projection_input_dim),
         input=Linear(d_in=c.feature_projection_input_dim, d_out=d, bias=True),
-        **once,
+        **shared,
         layers=stack("audio", Run(c.speech_encoder_layers, one)),
         norm=norm,
         ffn=ffn,

@@ -74,7 +74,7 @@ def t5gemma2(c: Config) -> Block:
     outer = c.section("encoder")
     one = outer.section("text_config")
     two = c.section("decoder")
-    seen, v = vision_tower(outer, any_kind=True)
+    vision, v = vision_tower(outer, any_kind=True)
     c.require(
         (one.hidden_size, one.vocab_size) == (two.hidden_size, two.vocab_size),
         "encoder and decoder must have the same hidden_size and vocab_size",
@@ -87,7 +87,7 @@ def t5gemma2(c: Config) -> Block:
         for role, side in (("encoder", one), ("decoder", two))
     }
     encoder = block(
-        vision_tower=seen,
+        vision_tower=vision,
         projector=gemma3_projector(v, one.hidden_size),
         embed_tokens=table,
         end_of_image=end,

@@ -17,7 +17,7 @@ def bailing_moe(c: Config) -> Block:
 
     Ling 2.0 has QK norms, and correction biases of its routers, which are buffers (BailingMoeV2ForCausalLM).
     """
-    c.require(not c.multi_gate, "multi_gate: routers for pictures and sound are not counted", "leave it out")
+    c.require(not c.multi_gate, "multi_gate: routers for images and audio are not counted", "leave it out")
     attention = qk_norm_per_head if c.use_qk_norm else gqa
     attn = attention(c, qkv_bias=c.use_qkv_bias, out_bias=c.use_bias)
     sparse = moe(

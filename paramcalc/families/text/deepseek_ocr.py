@@ -24,12 +24,10 @@ REFERENCE_SLIDING = "reference_sliding_attention"
 @family("unlimited_ocr_text")
 def unlimited_ocr_text(c: Config) -> Block:
     """DeepSeek-OCR's decoder; full attention to the prompt, a window over generated tokens (UnlimitedOcrTextModel)."""
-    written = (
-        f"all tokens are kept as if they were read; of those that are written it keeps the last {c.sliding_window}"
-    )
+    doubt = f"all tokens are cached as a prompt; of generated tokens the class caches only the last {c.sliding_window}"
     words = c.layer_words("layer_types", (REFERENCE_SLIDING, FULL)) or [REFERENCE_SLIDING] * c.num_hidden_layers
     return deepseek_ocr_decoder(
-        c, first=c.first_k_dense_replace, doubts={REFERENCE_SLIDING: written, FULL: ""}, words=words
+        c, first=c.first_k_dense_replace, doubts={REFERENCE_SLIDING: doubt, FULL: ""}, words=words
     )
 
 

@@ -71,11 +71,13 @@ def dots3_layer_types(c: Config) -> list[str]:
     """The attention of each layer. use_dsa turns full layers into indexed ones or back; original files imply true."""
     dsa, original = c.raw("use_dsa"), not c.has("per_layer_config")
     c.require(dsa is None or isinstance(dsa, bool), f"use_dsa must be true or false, not {dsa!r}")
-    whole = FULL if dsa is False else INDEXED
+    full_type = FULL if dsa is False else INDEXED
     slides = [c.use_sliding_window and i >= 2 and i % 4 != 1 for i in range(c.num_hidden_layers)]
-    words = c.layer_words("layer_types", (FULL, SLIDING, INDEXED)) or [SLIDING if slide else whole for slide in slides]
+    words = c.layer_words("layer_types", (FULL, SLIDING, INDEXED)) or [
+        SLIDING if slide else full_type for slide in slides
+    ]
     decided = original or dsa is not None
-    return [whole if decided and word != SLIDING else word for word in words]
+    return [full_type if decided and word != SLIDING else word for word in words]
 
 
 def dots3_attention_sizes(c: Config) -> list[dict[str, Any]]:

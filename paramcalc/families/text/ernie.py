@@ -57,6 +57,6 @@ def ernie4_5_vl_moe_text(c: Config) -> Block:
         c, text, experts=c.num_experts, shared=n * text if n else None, shared_count=n, shared_bias=bias, **router
     )
     images = Router(width=c.hidden_size, experts=c.num_experts, correction=True, correction_counted=True, per="tower")
-    seen = moe(c, image, experts=c.num_experts, router=images).replace(top_k=0)
-    ffn = {DENSE: glu(c, bias=bias), SPARSE: block(text=experts, image=seen)}
+    image_experts = moe(c, image, experts=c.num_experts, router=images).replace(top_k=0)
+    ffn = {DENSE: glu(c, bias=bias), SPARSE: block(text=experts, image=image_experts)}
     return decoder(c, gqa(c, bias=bias), ffn, ffn_words=mlp_types(c, first_dense(c, 1)))

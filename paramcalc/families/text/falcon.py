@@ -9,7 +9,7 @@ from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block, Run, block
 
-REPEATED_KV = "transformers' Falcon keeps a copy of each key and value head for every query head that shares it"
+REPEATED_KV = "transformers' Falcon caches a copy of each key and value head for every query head that shares it"
 
 
 @family("falcon", "RefinedWebModel", "RefinedWeb")

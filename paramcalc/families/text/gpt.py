@@ -53,7 +53,7 @@ def gpt_bigcode(c: Config) -> Block:
     return gpt2_decoder(c, mha(c, kv=1 if c.multi_query else None))
 
 
-UNIFORM_KV_POLICY = "transformers' GPT-Neo keeps all tokens of local layers too (kv_policy=uniform)"
+UNIFORM_KV_POLICY = "transformers' GPT-Neo also caches all tokens in local layers (kv_policy=uniform)"
 
 
 @family("gpt_neo")

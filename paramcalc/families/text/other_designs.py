@@ -121,9 +121,9 @@ def doge(c: Config) -> Block:
 
 
 UNKNOWN_PATCHES = (
-    "how many patches a text falls into is not known; the cache is that of a patch for every byte, and without the "
+    "the number of patches of a text is unknown; the cache is counted with one patch for every byte, and without the "
+    "keys and values that pass between bytes and patches"
 )
-UNKNOWN_PATCHES += "keys and values that pass between bytes and patches"
 
 
 @family("blt")

@@ -116,7 +116,9 @@ def ngram_tables(c: Config, count: int) -> list[Block]:
     if not count:
         return []
     c.require(heads > 0 and width % heads == 0, f"ple_embed_dim ({width}) is not divisible by {heads} n-gram heads")
-    c.require(count * heads <= MOST_TABLES, f"{count} layers of {heads} n-gram heads cannot be meant")
+    c.require(
+        count * heads <= MOST_TABLES, f"{count} layers of {heads} n-gram heads are more than {MOST_TABLES} tables"
+    )
     primes, step = primes_from(c.ngram_vocab_size_base, count * heads), c.make_ngram_vocab_size_divisible_by
     sums = [sum(primes[first : first + heads]) for first in range(0, len(primes), heads)]
     return [ngram_layer(c, -(-rows // step) * step, width=width, heads=heads) for rows in sums]

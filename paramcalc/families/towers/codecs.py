@@ -86,7 +86,7 @@ def codebooks(v: Config, hop: int) -> Block:
     """Codebooks for the widest bandwidth."""
     rates = v.list_of("target_bandwidths") or [1.5, 3.0, 6.0, 12.0, 24.0]
     rows, width = v.codebook_size, v.codebook_dim or v.hidden_size
-    v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is no power of two")
+    v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is not a power of two")
     bits = int(rows).bit_length() - 1
     count = symbolic("books", int(1000 * rates[-1] // (ceil(v.sampling_rate / hop) * bits)), origin="widest bandwidth")
     return averaged_codebooks(count, rows, width)
@@ -125,15 +125,15 @@ def mimi(v: Config) -> Block:
     layer = layer_scaled(tower_norm(d), gqa(v, bias=v.attention_bias), mlp(v, v.intermediate_size, bias=False))
     layers, stride, groups = Run(v.num_hidden_layers, layer), frame_stride(v, prod(ratios)), v.upsample_groups
     v.require(not stride or d % groups == 0, f"hidden_size ({d}) is not divisible by upsample_groups ({groups})")
-    fewer = more = None
+    down_conv = up_conv = None
     if stride:
-        fewer = Conv1d(channels=d, kernel=2 * stride, per_group=d, bias=False, per="tower")
-        more = fewer.replace(per_group=symbolic("d_g", d // groups, origin="d / upsample_groups"))
+        down_conv = Conv1d(channels=d, kernel=2 * stride, per_group=d, bias=False, per="tower")
+        up_conv = down_conv.replace(per_group=symbolic("d_g", d // groups, origin="d / upsample_groups"))
     return block(
         "other",
-        encoder=block(convolutions=down, layers=stack("audio", layers), downsample=fewer) if halves[0] else None,
+        encoder=block(convolutions=down, layers=stack("audio", layers), downsample=down_conv) if halves[0] else None,
         books=split_codebooks(v),
-        decoder=block(upsample=more, layers=stack("audio decoder", layers), convolutions=up) if halves[1] else None,
+        decoder=block(upsample=up_conv, layers=stack("audio decoder", layers), convolutions=up) if halves[1] else None,
     )
 
 
@@ -157,7 +157,7 @@ def split_codebooks(v: Config) -> Block:
         *(v.hidden_size, v.vector_quantization_hidden_dimension, v.codebook_size),
         *(v.num_quantizers, v.num_semantic_quantizers),
     )
-    v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is no power of two")
+    v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is not a power of two")
     v.require(words < count, f"num_semantic_quantizers ({words}) must be below num_quantizers ({count})")
     into = Conv1d(channels=width, kernel=1, per_group=d, bias=False, per="tower")
     kind = block(into=into, out_of=Conv1d(channels=d, kernel=1, per_group=width, bias=False, per="tower"))

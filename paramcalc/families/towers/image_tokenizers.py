@@ -173,22 +173,22 @@ def emu3_vqgan(v: Config) -> Block:
     attends = [i in chosen for i in range(len(level_widths(v)))]
     attn = mha(v)
 
-    def steered(width: int) -> Component:
+    def conditioned_norm(width: int) -> Component:
         return block(norm=group_norm(width), scale=vqgan_conv(q, width, kernel=1), shift=vqgan_conv(q, width, kernel=1))
 
-    def seen(width: int) -> Component:
+    def encoder_attention(width: int) -> Component:
         return block(norm=group_norm(width), attn=attn)
 
-    def drawn(width: int) -> Component:
-        return block(norm=steered(width), attn=attn)
+    def decoder_attention(width: int) -> Component:
+        return block(norm=conditioned_norm(width), attn=attn)
 
     return block(
         "vision",
-        encoder=vqgan_encoder(v, attends, within=seen, inmost=seen),
+        encoder=vqgan_encoder(v, attends, within=encoder_attention, inmost=encoder_attention),
         encoder_time=block(**temporal_layers(v, 2 * latent if v.double_latent else latent, frames=4)),
         quant_conv=video_conv(latent, q, frames=3, kernel=1),
         codes=Embedding(rows=v.codebook_size, width=q),
         post_quant_conv=video_conv(q, latent, frames=3, kernel=1),
         decoder_time=block(**temporal_layers(v, latent, frames=3)),
-        decoder=vqgan_decoder(v, attends, norm=steered, attention=drawn),
+        decoder=vqgan_decoder(v, attends, norm=conditioned_norm, attention=decoder_attention),
     )

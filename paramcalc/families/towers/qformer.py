@@ -23,11 +23,11 @@ def qformer(v: Config) -> Block:
     text = {"text_ffn": ffn, "text_ffn_norm": norm} if v.use_qformer_text_input else {}
     before: dict[str, Component] = embeddings(v, v.hidden_size, types=False) if v.reads else {"norm": norm}
 
-    def layer(*, looks: bool) -> Block:
-        looking = {"cross_attn": cross, "cross_attn_norm": norm} if looks else {}
-        return block(attn=attn, attn_norm=norm, **looking, **text, ffn=ffn, ffn_norm=norm)
+    def layer(*, attends: bool) -> Block:
+        attending = {"cross_attn": cross, "cross_attn_norm": norm} if attends else {}
+        return block(attn=attn, attn_norm=norm, **attending, **text, ffn=ffn, ffn_norm=norm)
 
-    plain, every = layer(looks=False), v.cross_attention_frequency
-    looking = layer(looks=True)
-    layers = [plain if i % every else looking for i in range(v.num_hidden_layers)]
+    plain, every = layer(attends=False), v.cross_attention_frequency
+    attending = layer(attends=True)
+    layers = [plain if i % every else attending for i in range(v.num_hidden_layers)]
     return block("projector", **before, layers=stack("projector", layers))

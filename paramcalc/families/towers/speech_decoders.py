@@ -100,7 +100,7 @@ def qwen3_talker(t: Config) -> Block:
     Qwen3OmniMoeTalkerForConditionalGeneration.
     """
     decoder, q = tower_in(t, "text_config")
-    further, p = tower_in(t, "code_predictor_config")
+    predictor, p = tower_in(t, "code_predictor_config")
     t.require(
         not p.tie_word_embeddings, "tie_word_embeddings of code_predictor_config is true", "it has no one embedding"
     )
@@ -108,7 +108,7 @@ def qwen3_talker(t: Config) -> Block:
     parts = dict(decoder.items)
     if t.tie_word_embeddings:
         parts["head"] = parts["head"].replace(tied_to="talker.embed_codes")
-    return block("other", text_proj=into, hidden_proj=into, **parts, code_predictor=further)
+    return block("other", text_proj=into, hidden_proj=into, **parts, code_predictor=predictor)
 
 
 def tower_qk_norm_attention(q: Config) -> Component:
@@ -161,9 +161,12 @@ def code2wav(v: Config) -> Block:
     parts["conv_in"] = conv_over_time(d, before, 7)
     for i, rate in enumerate(v.size_list("upsample_rates")):
         width = symbolic(f"c_{i + 1}", v.decoder_dim // 2 ** (i + 1), origin=f"decoder_dim / 2^{i + 1}")
-        bends = snake(width)
+        periodic = snake(width)
         one = block(
-            snake_1=bends, conv_1=conv_over_time(width, width, 7), snake_2=bends, conv_2=conv_over_time(width, width, 1)
+            snake_1=periodic,
+            conv_1=conv_over_time(width, width, 7),
+            snake_2=periodic,
+            conv_2=conv_over_time(width, width, 1),
         )
         parts[f"up_{i}"] = block(snake=snake(before), conv=conv_over_time(before, width, 2 * rate))
         parts |= {f"residual_{i}_{j}": one for j in range(3)}

@@ -24,8 +24,8 @@ def segment_anything(v: Config) -> Block:
 
     def layer(reach: int) -> Block:
         distances = Param(shape=(2 * reach - 1, equal_heads(v)))
-        seen = block(height=distances, width=distances) if v.use_rel_pos else None
-        return pre_norm(layer_norm(v), mha(v, qkv_bias=v.qkv_bias, inner=seen), mlp(v, hidden))
+        relative = block(height=distances, width=distances) if v.use_rel_pos else None
+        return pre_norm(layer_norm(v), mha(v, qkv_bias=v.qkv_bias, inner=relative), mlp(v, hidden))
 
     stated = v.raw("global_attn_indexes") is not None
     everywhere = v.layer_indices("global_attn_indexes") if stated else [2, 5, 8, 11]
