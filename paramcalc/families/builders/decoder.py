@@ -71,6 +71,11 @@ def norms_after(norm: Component, attn: Component, ffn: Component) -> Block:
     return block(attn=attn, post_attn_norm=norm, ffn=ffn, post_ffn_norm=norm).replace(residual="normed")
 
 
+def post_norm_layer(c: Config, hidden: int | None) -> Block:
+    """Attention, norm, plain FFN, norm, with biases."""
+    return block(attn=mha(c), attn_norm=layer_norm(c), ffn=mlp(c, hidden), ffn_norm=layer_norm(c))
+
+
 # -- whole models -------------------------------------------------------------------------------------------------
 
 Parts = Component | Mapping[Any, Component]
@@ -143,8 +148,3 @@ def causal_lm(
         **decoder_head(c, c.hidden_size, bias=head_bias, rows=head_rows),
         mtp=mtp if mtp and mtp.count and c.head in ("lm", "seq2seq_lm") else None,
     )
-
-
-def post_norm_layer(c: Config, hidden: int | None) -> Block:
-    """Attention, norm, plain FFN, norm, with biases."""
-    return block(attn=mha(c), attn_norm=layer_norm(c), ffn=mlp(c, hidden), ffn_norm=layer_norm(c))

@@ -32,6 +32,11 @@ def projected(c: Config, width: int, *, bias: bool = True) -> dict[str, Componen
     return {"embed_proj": Linear(d_in=width, d_out=c.hidden_size, bias=bias, category="embedding")}
 
 
+def narrow_embeddings(c: Config, width: int, *, rows: int | None = None) -> dict[str, Component]:
+    """Embeddings of a width of their own, projected to the width of the layers if the two differ."""
+    return embeddings(c, width, rows=rows) | (projected(c, width) if width != c.hidden_size else {})
+
+
 def encoder_layer(
     c: Config, *, attn: Component | None = None, ffn: Component | None = None, norm_first: bool = False
 ) -> Block:
@@ -61,8 +66,3 @@ def encoder(
     # A class that can be a decoder declares the field; with other heads than these its attention is bidirectional.
     causal = c.declares("is_decoder") and c.is_decoder and c.head in ("lm", "none")
     return block(**before, layers=stack("encoder", equal, causal=causal), **after, **heads)
-
-
-def narrow_embeddings(c: Config, width: int, *, rows: int | None = None) -> dict[str, Component]:
-    """Embeddings of a width of their own, projected to the width of the layers if the two differ."""
-    return embeddings(c, width, rows=rows) | (projected(c, width) if width != c.hidden_size else {})

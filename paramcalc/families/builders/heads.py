@@ -171,23 +171,6 @@ def discriminator(c: Config) -> dict[str, Component]:
     return {"transform": dense_head(c, c.hidden_size), "discriminator": dense_head(c, 1)}
 
 
-def summary_projection(c: Config) -> dict[str, Component]:
-    """The projection of the sequence summary in multiple choice, if summary_use_proj is true."""
-    if c.head != "multiple_choice" or not c.summary_use_proj:
-        return {}
-    return {"summary": dense_head(c, num_labels(c) if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
-
-
-# -- encoder-decoders --------------------------------------------------------------------------------------------
-
-
-def classifier(c: Config, *, transform: bool, unstated_labels: int = 2) -> dict[str, Component]:
-    """A classifier over the last hidden state, in some classes after a dense layer of the same width."""
-    per: Per = "sequence" if transform else "token"  # a head with a transform uses the last token only
-    first: dict[str, Component] = {"transform": dense_head(c, c.hidden_size, per=per)} if transform else {}
-    return first | {"classifier": dense_head(c, num_labels(c, unstated=unstated_labels), per=per)}
-
-
 def electra_heads(c: Config) -> dict[str, Component]:
     """A generator's head, a discriminator, or a classifier with its own dense layer."""
     heads = encoder_heads(
@@ -206,6 +189,23 @@ def electra_generator(c: Config) -> Block:
     width = c.embedding_size
     head = lm_head(c, width, owner="embed_tokens", bias=True)
     return block(transform=dense_head(c, width), norm=Norm(width=width, bias=True), decoder=head)
+
+
+def summary_projection(c: Config) -> dict[str, Component]:
+    """The projection of the sequence summary in multiple choice, if summary_use_proj is true."""
+    if c.head != "multiple_choice" or not c.summary_use_proj:
+        return {}
+    return {"summary": dense_head(c, num_labels(c) if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
+
+
+# -- encoder-decoders --------------------------------------------------------------------------------------------
+
+
+def classifier(c: Config, *, transform: bool, unstated_labels: int = 2) -> dict[str, Component]:
+    """A classifier over the last hidden state, in some classes after a dense layer of the same width."""
+    per: Per = "sequence" if transform else "token"  # a head with a transform uses the last token only
+    first: dict[str, Component] = {"transform": dense_head(c, c.hidden_size, per=per)} if transform else {}
+    return first | {"classifier": dense_head(c, num_labels(c, unstated=unstated_labels), per=per)}
 
 
 # -- XLM and XLNet ---------------------------------------------------------------------------------------------------
