@@ -10,6 +10,7 @@ from paramcalc.components import SharedReference
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa, sized_attention
+from paramcalc.families.builders.audio import tower_norm
 from paramcalc.families.builders.decoder import norms_around, rms
 from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.towers import tower, tower_in
@@ -32,17 +33,12 @@ def gemma_language_model(c: Config, head: str | None = None, **ours: Any) -> tup
 # -- audio -----------------------------------------------------------------------------------------------------------
 
 
-def gemma_audio_norm(width: int) -> Norm:
-    """A norm of an audio tower, which is counted as a whole."""
-    return Norm(width=width, category="other")
-
-
 def gemma_conformer_layer(a: Config, *, kernel: int, clipped: bool) -> Block:
     """Half an FFN, attention with relative positions, a gated convolution, half an FFN (2005.08100); no biases.
 
     `clipped`: each of its ten matrices has four bounds, which are buffers.
     """
-    d, h, norm = a.hidden_size, a.num_attention_heads, gemma_audio_norm(a.hidden_size)
+    d, h, norm = a.hidden_size, a.num_attention_heads, tower_norm(a.hidden_size, bias=False)
     d_h = symbolic("d_h", d // h, origin="d / h, rounded down")
     relative = block(relative_proj=Linear(d_in=d, d_out=h * d_h), scale=Param(shape=(d_h,)))
     attn = sized_attention(d, h, d_h, inner=relative, out_in=d)
@@ -81,7 +77,7 @@ def gemma3n_audio(a: Config) -> Block:
     bins, front, d_in = a.input_feat_size, {}, 1
     for i, (out, (height, width), (_, stride)) in enumerate(zip(channels, kernels, strides, strict=True)):
         conv = PatchEmbedding(width=out, channels=d_in, patch=(height, width), bias=False)
-        front[f"conv_{i}"] = block(conv=conv, norm=gemma_audio_norm(out))
+        front[f"conv_{i}"] = block(conv=conv, norm=tower_norm(out, bias=False))
         bins, d_in = (bins + 2 - width) // stride + 1, out
     left = symbolic("bins", bins, origin="input_feat_size after two strided convolutions")
     return block(
@@ -101,7 +97,8 @@ def gemma4_audio(a: Config) -> Block:
     )
     convs = {
         f"conv_{i}": block(
-            conv=PatchEmbedding(width=d_out, channels=d_in, patch=(3, 3), bias=False), norm=gemma_audio_norm(d_out)
+            conv=PatchEmbedding(width=d_out, channels=d_in, patch=(3, 3), bias=False),
+            norm=tower_norm(d_out, bias=False),
         )
         for i, (d_in, d_out) in enumerate(((1, first), (first, last)))
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from paramcalc.base.symbolic import symbolic
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
+from paramcalc.families.builders.audio import tower_norm
 from paramcalc.families.builders.decoder import layer_norm
 from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower, tower_in
@@ -18,7 +19,7 @@ from paramcalc.families.builders.vision_language import (
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
-from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear
 
 
 @tower("muse_glimmer_vision", "muse_spark_vision")
@@ -41,7 +42,7 @@ def muse_spark_audio(v: Config) -> Block:
     sides, widths, depths = (muse_audio_sizes(v, name) for name in ("patch_sizes", "hidden_sizes", "depths"))
     layers, d_in = [], 1
     for side, d, depth in zip(sides, widths, depths, strict=True):
-        norm, hidden = muse_audio_norm(d), symbolic("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
+        norm, hidden = tower_norm(d, bias=False), symbolic("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
         conv = Conv1d(channels=d, kernel=v.conv_kernel_size, per="tower")
         one = block(conv=conv, norm=norm, **two_layers(d, hidden, d))
         patches = Linear(d_in=d_in * side, d_out=d, bias=True)
@@ -51,9 +52,9 @@ def muse_spark_audio(v: Config) -> Block:
     return block(
         "other",
         layers=stack("audio", layers),
-        norm=muse_audio_norm(d_in),
+        norm=tower_norm(d_in, bias=False),
         proj=Linear(d_in=d_in, d_out=out, bias=True),
-        out_norm=muse_audio_norm(out),
+        out_norm=tower_norm(out, bias=False),
     )
 
 
@@ -66,11 +67,6 @@ def muse_audio_sizes(v: Config, name: str) -> list[int]:
     found = MUSE_AUDIO_SIZES[name] if stated is None else [v.size(name, size) for size in stated]
     v.require(len(found) >= v.num_hidden_layers, f"{name} has {len(found)} entries for {v.num_hidden_layers} layers")
     return found[: v.num_hidden_layers]
-
-
-def muse_audio_norm(width: int) -> Norm:
-    """An RMS norm of an audio tower, which is counted as a whole."""
-    return Norm(width=width, category="other")
 
 
 @family("muse_glimmer", "muse_spark", ties="above")

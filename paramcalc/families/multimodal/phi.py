@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa
+from paramcalc.families.builders.audio import tower_norm
 from paramcalc.families.builders.decoder import decoder
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.projectors import two_layers
@@ -13,7 +14,7 @@ from paramcalc.families.registry import family, get_family
 from paramcalc.families.towers.vision import siglip
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
-from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Param
 
 
 @family("phi3_v")
@@ -94,7 +95,7 @@ def phi4_conformer_layer(a: Config) -> Block:
     deep, out = d * a.depthwise_multiplier, a.depthwise_separable_out_channel
     gate_bias = Param(shape=(1, ext, 1))
     convolution = block(
-        norm=phi4_tower_norm(a),
+        norm=tower_norm(a.hidden_size),
         gate=Linear(d_in=d, d_out=2 * ext, bias=True),
         gate_bias_1=gate_bias,
         gate_bias_2=gate_bias,
@@ -102,13 +103,13 @@ def phi4_conformer_layer(a: Config) -> Block:
         point=Linear(d_in=deep, d_out=out, bias=True),
         out=Linear(d_in=d, d_out=ext, bias=True),
     )
-    half = block(norm=phi4_tower_norm(a), ffn=glu(a, bias=True))
+    half = block(norm=tower_norm(a.hidden_size), ffn=glu(a, bias=True))
     attn = gqa(a, qkv_bias=True, out_bias=True)
     return block(
-        ffn_in=half, attn_norm=phi4_tower_norm(a), attn=attn, conv=convolution, ffn_out=half, norm=phi4_tower_norm(a)
+        ffn_in=half,
+        attn_norm=tower_norm(a.hidden_size),
+        attn=attn,
+        conv=convolution,
+        ffn_out=half,
+        norm=tower_norm(a.hidden_size),
     )
-
-
-def phi4_tower_norm(a: Config) -> Norm:
-    """A LayerNorm of the speech tower, which is counted as a whole."""
-    return Norm(width=a.hidden_size, bias=True, category=None)
