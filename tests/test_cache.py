@@ -346,7 +346,7 @@ def test_a_window_on_what_is_written_alone_is_no_silent_number() -> None:
 
     assert report.kv_cache.bytes == 1000 * 12 * 2 * 1280 * 2
     assert report.model.status == "approximate"
-    assert any("those that are written" in warning and "last 128" in warning for warning in report.warnings)
+    assert any("generated tokens" in warning and "last 128" in warning for warning in report.warnings)
     whole = memory(dict(model_type="unlimited_ocr_text", layer_types=["full_attention"] * 12))
     assert whole.model.status == "exact"
 

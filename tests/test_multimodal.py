@@ -89,7 +89,7 @@ def test_a_section_that_is_null_is_absent(name: str) -> None:
 
 
 def test_a_type_without_a_recipe_is_refused_with_the_reason() -> None:
-    with pytest.raises(paramcalc.ParamcalcError, match=r"vits in .* cannot be counted: it makes sound of text"):
+    with pytest.raises(paramcalc.ParamcalcError, match=r"vits in .* cannot be counted: a text-to-speech model"):
         paramcalc.load({"model_type": "vits", "hidden_size": 8})
 
 

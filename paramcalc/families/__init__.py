@@ -1,2 +1,4 @@
-"""Recipes: one small function per architecture, grouped by kinship. A module is imported when one of its families is
-asked for; `registry` knows which."""
+"""Recipes: one small function per architecture, filed by lineage.
+
+A module is imported when one of its families is needed; `registry` knows which one.
+"""

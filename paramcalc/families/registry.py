@@ -1,4 +1,4 @@
-"""The register of families: what a `model_type` is called, which class it mirrors, and how its config is read."""
+"""The registry of families: the names of a `model_type`, its reference class, its recipe and its schema."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from paramcalc.tree.component import Component
 
 Recipe = Callable[[Config], Component]
 R = TypeVar("R", bound=Recipe)
-COMMON_FIELDS = {"vocab_size": None, "tie_word_embeddings": False}  # what every family's class has
+COMMON_FIELDS = {"vocab_size": None, "tie_word_embeddings": False}  # fields of every family's class
 
 _registered: dict[str, Registered] = {}  # filled by @family when a module of recipes is imported
 
 
 class Family(NamedTuple):
-    """One `model_type`: its reference class, its recipe, and how its config is read."""
+    """One `model_type`: its reference class, its recipe, and the schema of its config."""
 
     name: str
-    main_class: str  # the class meant when `architectures` is absent
+    main_class: str  # the class that is counted if `architectures` is absent
     recipe: Recipe
     schema: ConfigSchema
 
@@ -37,35 +37,35 @@ class Family(NamedTuple):
 
     @property
     def class_prefixes(self) -> set[str]:
-        """The prefixes a class of this family may have, as plain letters (checkpoints write MPT, transformers Mpt).
+        """The prefixes that a class of this family may have, in lower case without separators.
 
-        The family's own name is one of them: EXAONE's files name ExaoneForCausalLM, transformers LlamaForCausalLM.
+        The name of the family is one of them: EXAONE's files name ExaoneForCausalLM, transformers LlamaForCausalLM.
         """
         prefix, own = normalised(self.class_prefix), normalised(self.name)
         return {prefix, f"{prefix}text", prefix.removesuffix("text"), own}
 
     @property
     def summary(self) -> str:
-        """The docstring's first line: what kind of model it is."""
+        """The first line of the docstring: the kind of model."""
         return (self.recipe.__doc__ or "").strip().splitlines()[0]
 
 
 def normalised(name: str) -> str:
-    """A name in lower case, without what joins its words: Ernie4_5_VL_Moe and Ernie4_5_VLMoe are one."""
+    """A name in lower case without separators: Ernie4_5_VL_Moe and Ernie4_5_VLMoe are equal."""
     return name.lower().replace("-", "").replace("_", "")
 
 
 class Registered(NamedTuple):
-    """A recipe under one of its names, and what is fixed for that name alone."""
+    """A recipe under one of its names, with the facts of that name."""
 
     recipe: Recipe
     facts: Mapping[str, Any]
 
 
 def family(*names: str, **facts: Any) -> Callable[[R], R]:
-    """Register a recipe under one `model_type` or several; how their configs are read is in `schemas/`.
+    """Register a recipe under one `model_type` or several; their schemas are in `schemas/`.
 
-    `facts` are what sets these families apart from others with the same recipe, which reads them like fields.
+    `facts` distinguish these families from others with the same recipe, which reads them like fields.
     """
 
     def register(recipe: R) -> R:
@@ -113,14 +113,14 @@ HEAD_ENDINGS = {
     "TextModel": "none",
     "Model": "none",
 }
-# Classes whose ending does not say what they are.
+# Classes whose ending does not name their head.
 IRREGULAR_CLASSES = {
     "BailingMoeV2ForCausalLM": ("BailingMoe", "lm"),
     **dict.fromkeys(("DPRContextEncoder", "DPRQuestionEncoder"), ("DPR", "none")),
     "DPRReader": ("DPR", "question_answering"),
     "MarianMTModel": ("Marian", "seq2seq_lm"),
     "T5WithLMHeadModel": ("T5", "seq2seq_lm"),  # its name before transformers 2.9, still in files
-    "ShieldGemma2ForImageClassification": ("ShieldGemma2", "seq2seq_lm"),  # by the words that it writes
+    "ShieldGemma2ForImageClassification": ("ShieldGemma2", "seq2seq_lm"),  # by the tokens that it generates
     "ProphetNetEncoder": ("ProphetNet", "encoder"),
     "ProphetNetDecoder": ("ProphetNet", "decoder"),
     "Pix2StructTextModel": ("Pix2Struct", "lm"),
@@ -129,7 +129,7 @@ IRREGULAR_CLASSES = {
 
 
 def split_class(architecture: str) -> tuple[str, str | None]:
-    """`LlamaForCausalLM` as ("Llama", "lm"); the head is None when the ending is unknown."""
+    """`LlamaForCausalLM` as ("Llama", "lm"); the head is None if the ending is unknown."""
     if architecture in IRREGULAR_CLASSES:
         return IRREGULAR_CLASSES[architecture]
     for suffix, head in HEAD_ENDINGS.items():
@@ -142,12 +142,12 @@ def split_class(architecture: str) -> tuple[str, str | None]:
 
 
 class Entry(NamedTuple):
-    """What is known of a family before its module is imported."""
+    """The facts of a family that are known before its module is imported."""
 
     module: str
     main_class: str
     goldens: int  # configs whose counts by the reference are tests
-    by: str  # what made them
+    by: str  # the source of these goldens
     mixers: str = ""  # the kinds of attention and recurrence in its layers
 
 
@@ -155,7 +155,7 @@ class Entry(NamedTuple):
 def index() -> dict[str, Entry]:
     """Every family, sorted. Written by tests/tools/index.py from the recipes and the goldens.
 
-    With it one count imports one module of recipes, whatever their number.
+    The index lets one count import a single module of recipes.
     """
     entries = json.loads(Path(__file__).with_name("index.json").read_text(encoding="utf-8"))
     return {name: Entry(**entry) for name, entry in entries.items()}
@@ -185,20 +185,20 @@ def _family(name: str) -> Family:
 
 
 def registered() -> Mapping[str, Family]:
-    """The families whose modules have been imported."""
+    """The families of all imported modules."""
     return {name: _family(name) for name in _registered}
 
 
 @cache
 def _classes() -> dict[str, list[str]]:
-    """The classes that transformers has for each family; written by tests/goldens/classes.py."""
+    """The classes of transformers for each family; written by tests/goldens/classes.py."""
     return dict(json.loads(Path(__file__).with_name("classes.json").read_text(encoding="utf-8")))
 
 
 def class_exists(name: str, architecture: str) -> bool:
-    """Whether the reference has such a class for a family (in any case: checkpoints write MPT, transformers Mpt).
+    """True if the reference has such a class for a family, in any case (checkpoints write MPT, transformers Mpt).
 
-    Families that live on the Hub alone have classes of their own, which nobody lists.
+    Families that exist only on the Hub have classes of their own, which no list names.
     """
     known = _classes().get(name)
     return (
@@ -210,12 +210,12 @@ def class_exists(name: str, architecture: str) -> bool:
 
 @cache
 def _refused() -> dict[str, str]:
-    """Types that transformers has and that have no recipe, with the reason."""
+    """Types of transformers without a recipe, with the reason."""
     return dict(json.loads(Path(__file__).with_name("refused.json").read_text(encoding="utf-8")))
 
 
 def find_family(model_type: str | None, architecture: str | None, origin: str) -> Family:
-    """The family of a `model_type`, or of the class in `architectures` where the type is not known.
+    """The family of a `model_type`, or of the class in `architectures` if the type is unknown.
 
     Raises UnknownFamilyError, with the nearest names as a hint.
     """
@@ -223,7 +223,7 @@ def find_family(model_type: str | None, architecture: str | None, origin: str) -
         return get_family(model_type)
     if architecture:
         prefix, head = split_class(architecture)
-        # Several types may share a class; the one that bears its name comes first.
+        # Several types may share a class; the type with the name of the class comes first.
         ranked = sorted(
             index().items(),
             key=lambda item: (item[1].main_class != architecture, item[0].replace("_", "") != prefix.lower()),

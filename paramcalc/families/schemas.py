@@ -1,7 +1,7 @@
-"""How configs are read, as data, in two files for each file of recipes.
+"""How configs are read, as data: two files for each file of recipes.
 
 `schemas/<folder>/<file>.json` is written by hand, `defaults/<folder>/<file>.json` by tests/goldens/defaults.py from the
-config classes of transformers. README.md says what each part of an entry means.
+config classes of transformers. README.md explains each part of an entry.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _read(folder: str, module: str) -> dict[str, Any]:
 def schema_entry(module: str, name: str) -> dict[str, Any]:
     """The entry of a family or tower, with a default for each of its fields.
 
-    Raises UnknownFamilyError where there is a recipe without an entry, or a field without a default.
+    Raises UnknownFamilyError if a recipe has no entry, or a field no default.
     """
     try:
         entry = schema_entries(module)[name]
@@ -65,7 +65,7 @@ def schema_entry(module: str, name: str) -> dict[str, Any]:
 
 
 def config_schema(entry: Mapping[str, Any]) -> ConfigSchema:
-    """The entry, as the view of a config takes it."""
+    """The entry as a ConfigSchema."""
     return ConfigSchema(
         defaults=entry.get("defaults", {}),
         names=entry.get("names", {}),

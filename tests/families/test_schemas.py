@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from paramcalc.base.errors import UnknownFamilyError
+from paramcalc.config.known_keys import known_keys
 from paramcalc.families import schemas
 from paramcalc.families.registry import get_family
 from tests.goldens.defaults import DEFAULTS, SCHEMAS
@@ -38,6 +39,18 @@ def test_each_field_has_one_default(file: Path) -> None:
         by_hand = entry.get("defaults", {})
         assert sorted([*by_hand, *generated[name]]) == sorted(entry["fields"])
         assert None not in generated[name].values()
+
+
+def unused(entry: dict[str, Any]) -> set[str]:
+    """The unused keys of an entry and of its sections."""
+    return set(entry.get("unused", ())).union(*map(unused, entry.get("sections", {}).values()))
+
+
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_keys_that_are_harmless_everywhere_are_listed_once(file: Path) -> None:
+    repeated = {key for entry in read(SCHEMAS, file).values() for key in unused(entry)} & known_keys().harmless
+
+    assert repeated == set()
 
 
 def test_a_default_is_the_class_s_or_stated() -> None:

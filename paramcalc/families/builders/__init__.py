@@ -1,1 +1,1 @@
-"""The vocabulary of recipes: from config fields to components, layers and models."""
+"""Builders of recipes: from config fields to components, layers and models."""

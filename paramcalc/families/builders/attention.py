@@ -1,4 +1,4 @@
-"""Attention from the fields of a config: grouped or not, with biases, norms and windows."""
+"""Attention from the fields of a config: head counts, biases, norms, gates and windows."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ A = TypeVar("A", bound=Component)
 
 
 def head_dim(c: Config) -> int:
-    """Channels per head: stated, or d / h, which must divide."""
+    """Channels per head: the field, or d / h, which must divide."""
     return c.head_dim or equal_heads(c)
 
 
 def equal_heads(c: Config) -> int:
-    """Channels per head where the family always cuts the width into equal heads: d / h, perhaps rounded down."""
+    """Channels per head if the width is always cut into equal heads: d / h, in some classes rounded down."""
     d, h = c.hidden_size, c.num_attention_heads
     if d % h and h < d and uneven_heads_rule(c) == "floor":
         return symbolic("d_h", d // h, origin="d / h, rounded down")
@@ -38,14 +38,14 @@ def equal_heads(c: Config) -> int:
 
 
 def uneven_heads_rule(c: Config) -> str:
-    """What the class does with heads that do not divide the width: "floor", "whole", or an error ("")."""
+    """The class's rule for heads that do not divide the width: "floor", "whole", or an error ("")."""
     return c.uneven_heads if c.declares("uneven_heads") else ""
 
 
 def head_layout(c: Config, width: int | None = None) -> tuple[int, int]:
-    """Heads and channels of each: d / h, which must divide, unless the projections keep the width whatever the heads.
+    """Heads and channels per head: d / h, which must divide, except in classes whose projections keep the width.
 
-    Then the class builds what it cannot run, and one head stands for the shapes.
+    The reference class accepts such a config but cannot run it; a single head of the full width gives the same shapes.
     """
     d, h = c.hidden_size if width is None else width, c.num_attention_heads
     if uneven_heads_rule(c) != "whole":
@@ -58,7 +58,7 @@ def head_layout(c: Config, width: int | None = None) -> tuple[int, int]:
 
 
 def kv_heads(c: Config) -> int:
-    """Key/value heads: stated, or as many as query heads; must divide them."""
+    """Key/value heads: the field, or the number of query heads, which they must divide."""
     h, g = c.num_attention_heads, c.num_key_value_heads or c.num_attention_heads
     if h % g:
         raise c.error(
@@ -76,7 +76,7 @@ def head_gate(width: int, heads: int, channels: int | None = None, *, bias: bool
 
 
 def gated(gate: Component | None, inner: Component | None) -> Component | None:
-    """The parts that work on the heads: a gate alone, or a block in which the gate follows the others."""
+    """The parts inside attention: a gate alone, or a block in which the gate follows the others."""
     if gate is None or inner is None:
         return gate if inner is None else inner
     return block(**inner.parts(), **(gate.parts() or {"gate_proj": gate}))
@@ -96,11 +96,11 @@ def sized_attention(
     inner: Component | None = None,
     **options: Any,
 ) -> Attention:
-    """Attention of these sizes; as many key/value heads as query heads unless stated.
+    """Attention of these sizes; by default with as many key/value heads as query heads.
 
     `bias`: on all projections, `qkv_bias` on all but the output; `qk_norm`: on each query and key head; `gate`: on the
-    heads' outputs, see `head_gate`; `inner`: other parts that work on the heads. `options`: fields of `Attention` and
-    of its value objects (`sinks=True`, `source="cross"`, `k_bias=False`).
+    heads' outputs, see `head_gate`; `inner`: other parts inside attention. `options`: fields of `Attention` and of its
+    value objects (`sinks=True`, `source="cross"`, `k_bias=False`).
     """
     fields: dict[str, Any] = dict(width=width, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim)
     fields["projections"] = biases(bias if qkv_bias is None else qkv_bias, bias)
@@ -115,7 +115,7 @@ def sized_attention(
 
 @cache
 def biases(qkv: bool, out: bool) -> Projections:
-    """Projections of which q, k and v have biases or the output has."""
+    """Projections with or without biases on q, k and v, and on the output."""
     return Projections(q_bias=qkv, k_bias=qkv, v_bias=qkv, out_bias=out)
 
 
@@ -129,7 +129,7 @@ def with_options(attn: A, *, gate: Component | None = None, **options: Any) -> A
 
 
 def grouped_options(kind: type[Component], stated: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as fields of a component: one that is a field of a value object changes that of the `stated` fields."""
+    """Options as fields of a component; a field of a value object changes that object among the `stated` fields."""
     slots, fields, nested = option_slots(kind), dict[str, Any](), dict[str, dict[str, Any]]()
     for name, value in options.items():
         if name in slots:
@@ -143,7 +143,7 @@ def grouped_options(kind: type[Component], stated: Mapping[str, Any], options: M
 
 @cache
 def option_slots(kind: type[Component]) -> dict[str, str]:
-    """The field of a component whose value object has a field of this name."""
+    """The names of the value objects' fields, each with the component's field that holds its object."""
     return {name: slot for slot, default in kind.fields.items() for name in getattr(default, "_fields", ())}
 
 
@@ -165,7 +165,7 @@ def qk_norm_all_heads(c: Config, **options: Any) -> Attention:
 
 
 def qk_norm_separate(c: Config, **options: Any) -> Attention:
-    """Grouped-query attention with a norm of its own for each query and key head (Cohere, StableLM)."""
+    """Grouped-query attention with separate norm weights for each query and key head (Cohere, StableLM)."""
     q_norm, k_norm = (Norm(width=head_dim(c), count=heads) for heads in (c.num_attention_heads, kv_heads(c)))
     return gqa(c, q_norm=q_norm, k_norm=k_norm, **options)
 
@@ -177,10 +177,10 @@ def mha(c: Config, *, bias: bool = True, kv: int | None = None, **options: Any) 
 
 
 def sliding(attn: Attention, window: int | None) -> dict[str, Component]:
-    """Full and sliding attention, under the words of `layer_types`."""
+    """Full and sliding attention, by their names in `layer_types`."""
     return {FULL: attn, SLIDING: attn.with_window(window)}
 
 
 def qk_norm_windowed(c: Config, **options: Any) -> dict[str, Component]:
-    """Full and sliding attention with norms on each query and key head, under the words of `layer_types`."""
+    """Full and sliding attention with norms on each query and key head, by their names in `layer_types`."""
     return sliding(qk_norm_per_head(c, bias=c.attention_bias, **options), c.sliding_window)

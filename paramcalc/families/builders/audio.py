@@ -1,6 +1,6 @@
 """Parts of audio towers: convolutions over spectrograms, conformer layers, vocoders.
 
-Everything in them counts as `other`, norms too: a tower is counted as a whole.
+All their weights are in the category `other`, norms included: a tower is counted as a whole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
 
 
 def tower_norm(width: int, *, bias: bool = True) -> Norm:
-    """A norm that counts as the tower it is in."""
+    """A norm with the category of the tower that contains it."""
     return Norm(width=width, bias=bias, category=None)
 
 
@@ -33,23 +33,23 @@ def mel_convolutions(v: Config) -> dict[str, Component]:
 
 
 def whisper_attention(v: Config) -> Attention:
-    """Whisper's attention: biases on all but the keys."""
+    """Whisper's attention: biases on all projections but the keys'."""
     return gqa(v, qkv_bias=True, out_bias=True, k_bias=False)
 
 
 def chunked_spectrogram_encoder(v: Config) -> dict[str, Component]:
-    """Three strided convolutions over a spectrogram, a projection of what is left of its channels, ViT's layers."""
+    """Three strided convolutions over a spectrogram, a projection of the remaining channels, ViT's layers."""
     d, c, norm = v.hidden_size, v.downsample_hidden_size, tower_norm(v.hidden_size)
     left = v.num_mel_bins
     for _ in range(3):
         left = (left + 1) // 2
     left = symbolic("f", left, origin="num_mel_bins halved three times, rounded up")
-    again = Conv2d(channels=c, kernel=3, per_group=c)
+    conv = Conv2d(channels=c, kernel=3, per_group=c)
     layer = pre_norm(norm, mha(v), mlp(v, v.intermediate_size))
     return dict(
         conv1=Conv2d(channels=c, kernel=3),
-        conv2=again,
-        conv3=again,
+        conv2=conv,
+        conv3=conv,
         conv_out=Linear(d_in=c * left, d_out=d),
         layers=stack("audio", Run(v.num_hidden_layers, layer)),
         norm=norm,
@@ -67,7 +67,7 @@ def conformer_layer(
     bias: bool = True,
     depth_bias: bool = False,
 ) -> Block:
-    """Two half FFNs around attention and a convolution, which is `inner` channels wide; `between` follows its depth."""
+    """Two half FFNs around attention and a convolution `inner` channels wide; `between` follows its depthwise part."""
     norm = tower_norm(d)
     convolution = block(
         norm=norm,
@@ -84,7 +84,7 @@ def conformer_layer(
 
 
 def conv_over_time(d_in: int, d_out: int, kernel: int, *, bias: bool = True) -> Conv1d:
-    """A convolution over time, from one number of channels to another; transposed or not."""
+    """A convolution over time, or a transposed one: both have the same weights."""
     return Conv1d(channels=d_out, kernel=kernel, per_group=d_in, bias=bias, per="tower")
 
 
@@ -94,9 +94,9 @@ def snake(width: int) -> Param:
 
 
 def hifi_gan(v: Config, d_in: int, *, snakes: bool = False) -> dict[str, Component]:
-    """Half as many channels at each step up, and residual blocks of several kernels (HiFi-GAN, 2010.05646).
+    """Upsampling steps that halve the channels, with residual blocks of several kernels (HiFi-GAN, 2010.05646).
 
-    `snakes`: behind periodic activations, as in BigVGAN.
+    `snakes`: with periodic activations, as in BigVGAN.
     """
     first, depth = v.upsample_initial_channel, len(v.size_list("upsample_rates"))
     kernels = v.size_list("upsample_kernel_sizes")

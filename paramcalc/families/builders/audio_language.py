@@ -1,4 +1,4 @@
-"""What models that hear share: Whisper's encoder as a tower, and the language model behind it."""
+"""Parts of audio-language models: Whisper's encoder as a tower, and the language model behind it."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def audio_tower(c: Config) -> tuple[Block, Config]:
 def audio_text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple[Component, int]:
     """The language model of text_config and its width.
 
-    The declared kind and sizes hold where there is no section; the sizes also for what a section omits where the class
-    `completes` it; null says more than nothing there, where the language model has a rule for it.
+    If there is no section, the declared kind and sizes hold; if the class `completes` a section, the sizes also replace
+    omitted fields. An explicit null is kept if the language model has a rule for it.
     """
     if c.head not in ("seq2seq_lm", "token_classification", "none"):
         raise unknown_head(c)
     declared = c.section_schema("text_config")
     stated = c.section_kind("text_config")
     text = get_family(stated)
-    defaults, said = dict(text.schema.defaults), c.section("text_config", text.schema)
+    defaults, view = dict(text.schema.defaults), c.section("text_config", text.schema)
     if completes or c.raw("text_config") is None:
-        defaults |= {key: value for key, value in declared.defaults.items() if defaults.get(key) or not said.has(key)}
-    fixed = {**text.schema.fixed, "tie_word_embeddings": tied and not was_untied_in_v4(c, said)}
+        defaults |= {key: value for key, value in declared.defaults.items() if defaults.get(key) or not view.has(key)}
+    fixed = {**text.schema.fixed, "tie_word_embeddings": tied and not was_untied_in_v4(c, view)}
     reading = text.schema._replace(defaults=defaults, fixed=fixed)
     section = c.section("text_config", reading, family=stated)
     return text.recipe(section), section.hidden_size
 
 
 def two_matrices(d_in: int, d: int, *, bias: bool, norm: bool = False) -> Block:
-    """A projector of two matrices, perhaps normalised."""
+    """A projector of two matrices and an optional norm."""
     after = Norm(width=d, bias=True) if norm else None
     return block("projector", **two_layers(d_in, d, d, bias=bias), norm=after)
 
@@ -58,9 +58,9 @@ def two_matrices(d_in: int, d: int, *, bias: bool, norm: bool = False) -> Block:
 def audio_language_model(
     c: Config, projector: Callable[[Config, int], Component], *, completes: bool = False
 ) -> Component:
-    """A tower of one kind, what the class puts behind it, and a language model of any.
+    """A tower of one kind, the projector of the class, and any language model.
 
-    `completes`: the class adds the sizes to a text_config that omits them.
+    `completes`: the class adds its own sizes to a text_config that omits them.
     """
     tower, v = tower_in(c, "audio_config")
     language, width = audio_text_model(c, tied=c.tie_word_embeddings, completes=completes)

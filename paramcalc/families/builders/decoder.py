@@ -1,7 +1,4 @@
-"""What recipes share: norms, the layouts of a layer, and whole models.
-
-Everything here reads a Config and returns components. A helper moves here when a second family needs it.
-"""
+"""Parts of decoders: norms, layouts of a layer, and whole models."""
 
 from __future__ import annotations
 
@@ -30,15 +27,17 @@ def layer_norm(c: Config) -> Norm:
 
 
 def batch_norm(width: int) -> Block:
-    """BatchNorm in a tower, whatever the dimensions: scale and bias, and as buffers running mean and variance and one
-    counter."""
+    """BatchNorm in a tower, for any number of dimensions.
+
+    Scale and bias; running mean, variance and one counter are buffers.
+    """
     statistic = Param(shape=(width,), buffer=True)
     norm = Norm(width=width, bias=True, category=None)
     return block(norm=norm, mean=statistic, variance=statistic, batches=Param(shape=(1,), buffer=True))
 
 
 def learned_positions(c: Config, extra_rows: int = 0) -> Embedding:
-    """Learned absolute positions, perhaps with rows to spare."""
+    """Learned absolute positions, with optional spare rows."""
     rows = c.max_position_embeddings
     return Embedding(rows=rows + extra_rows if extra_rows else rows, width=c.hidden_size, sharded=False)
 
@@ -47,12 +46,12 @@ def learned_positions(c: Config, extra_rows: int = 0) -> Embedding:
 
 
 def pre_norm(norm: Component, attn: Component, ffn: Component) -> Block:
-    """Llama's layer: norm, attention, norm, feed-forward, each pair with its residual."""
+    """Llama's layer: norm, attention, norm, feed-forward; a residual connection around each pair."""
     return block(input_norm=norm, attn=attn, post_norm=norm, ffn=ffn)
 
 
 def layer_scaled(norm: Norm, attn: Component, ffn: Component) -> Block:
-    """Llama's layer with a scale for each channel behind attention and behind the FFN (LayerScale, 2103.17239)."""
+    """Llama's layer with one scale per channel after attention and after the FFN (LayerScale, 2103.17239)."""
     scale = Param(shape=(norm.width,))
     return block(input_norm=norm, attn=attn, attn_scale=scale, post_norm=norm, ffn=ffn, ffn_scale=scale)
 
@@ -63,13 +62,18 @@ def norms_around(norm: Component, attn: Component, ffn: Component) -> Block:
 
 
 def parallel(norm: Component, attn: Component, ffn: Component) -> Block:
-    """Attention and FFN side by side behind one norm (GPT-J, Cohere)."""
+    """Attention and FFN in parallel behind one norm (GPT-J, Cohere)."""
     return block(input_norm=norm, attn=attn, ffn=ffn).replace(residual="together")
 
 
 def norms_after(norm: Component, attn: Component, ffn: Component) -> Block:
     """A norm after attention, and one after the FFN (OLMo 2, EXAONE 4)."""
     return block(attn=attn, post_attn_norm=norm, ffn=ffn, post_ffn_norm=norm).replace(residual="normed")
+
+
+def post_norm_layer(c: Config, hidden: int | None) -> Block:
+    """Attention, norm, plain FFN, norm, with biases."""
+    return block(attn=mha(c), attn_norm=layer_norm(c), ffn=mlp(c, hidden), ffn_norm=layer_norm(c))
 
 
 # -- whole models -------------------------------------------------------------------------------------------------
@@ -88,10 +92,10 @@ def decoder(
     norm: Component | None = None,
     **around: Any,
 ) -> Block:
-    """A decoder whose layers join attention and FFN with a norm (RMS unless given) that follows the last one too.
+    """A decoder of layers with attention, FFN and a norm (RMS by default) that also follows the last layer.
 
-    Where layers differ, `attn` or `ffn` says what each word stands for, and `words` or `ffn_words` has one for each
-    layer. `around` is what else causal_lm takes.
+    If layers differ, `attn` or `ffn` maps each layer type to a component, and `words` or `ffn_words` lists the type of
+    each layer. `around`: other arguments of causal_lm.
     """
     norm = norm or rms(c)
     if words is None and ffn_words is None:
@@ -104,9 +108,9 @@ def decoder(
 
 @lru_cache(maxsize=256)
 def word_pairs(words: tuple[Any, ...], ffn_words: tuple[Any, ...]) -> tuple[list[tuple[Any, Any]], tuple[int, ...]]:
-    """The different pairs of words, and the number of each layer's; "" for what no words are given for.
+    """The distinct pairs of layer types, and for each layer the index of its pair; "" for a list that is not given.
 
-    Remembered: it is the same at every width.
+    Cached: the result is the same at every width.
     """
     both = list(zip(words or repeat(""), ffn_words or repeat(""), strict=bool(words and ffn_words)))
     numbers = {pair: number for number, pair in enumerate(dict.fromkeys(both))}
@@ -114,14 +118,14 @@ def word_pairs(words: tuple[Any, ...], ffn_words: tuple[Any, ...]) -> tuple[list
 
 
 def ignored_fields(c: Config, **built: Any) -> None:
-    """Fields of other code that the class ignores, with what it builds: a doubt where the file wants other things."""
+    """A doubt for each field that the class ignores, if the file's value differs from what the class builds."""
     for key, value in built.items():
         if c.raw(key) not in (None, value):
             c.doubts.append(f"{c.family}: {key} asks for what {c.architecture} does not build; it is not counted")
 
 
 def unpublished(c: Config) -> None:
-    """Mark a family approximate whose recipe no published total confirms."""
+    """Mark a family as approximate because no published total confirms its recipe."""
     c.doubts.append(f"{c.family}: counted from its published code; no total is published to the parameter")
 
 
@@ -135,7 +139,7 @@ def causal_lm(
     head_rows: int | None = None,
     mtp: Mtp | None = None,
 ) -> Block:
-    """A decoder: token embedding, whatever comes `before` the layers, the layers, a final norm, and the head."""
+    """A decoder: token embedding, optional parts `before` the layers, the layers, a final norm, and the head."""
     return block(
         embed_tokens=Embedding(rows=c.vocab_size, width=c.hidden_size),
         **(before or {}),
@@ -144,8 +148,3 @@ def causal_lm(
         **decoder_head(c, c.hidden_size, bias=head_bias, rows=head_rows),
         mtp=mtp if mtp and mtp.count and c.head in ("lm", "seq2seq_lm") else None,
     )
-
-
-def post_norm_layer(c: Config, hidden: int | None) -> Block:
-    """Attention, norm, plain FFN, norm, with biases."""
-    return block(attn=mha(c), attn_norm=layer_norm(c), ffn=mlp(c, hidden), ffn_norm=layer_norm(c))

@@ -1,4 +1,4 @@
-"""What encoders share: their tables, their layer, and the whole."""
+"""Parts of encoders: their tables, their layer, and whole models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLASSIFIED = ("sequence_classification", "multiple_choice")
 def embeddings(
     c: Config, width: int, *, rows: int | None = None, types: bool = True, norm: bool = True
 ) -> dict[str, Component]:
-    """Token, position and segment tables of one width, summed and normalised; no positions where `rows` is 0."""
+    """Token, position and segment tables of one width, summed and normalised; no positions if `rows` is 0."""
     tables: dict[str, Component] = {"embed_tokens": Embedding(rows=c.vocab_size, width=width)}
     if rows != 0:
         tables["positions"] = Embedding(rows=rows or c.max_position_embeddings, width=width)
@@ -28,14 +28,19 @@ def embeddings(
 
 
 def projected(c: Config, width: int, *, bias: bool = True) -> dict[str, Component]:
-    """From the width of the embeddings to that of the layers."""
+    """A projection from the width of the embeddings to the width of the layers."""
     return {"embed_proj": Linear(d_in=width, d_out=c.hidden_size, bias=bias, category="embedding")}
+
+
+def narrow_embeddings(c: Config, width: int, *, rows: int | None = None) -> dict[str, Component]:
+    """Embeddings of a width of their own, projected to the width of the layers if the two differ."""
+    return embeddings(c, width, rows=rows) | (projected(c, width) if width != c.hidden_size else {})
 
 
 def encoder_layer(
     c: Config, *, attn: Component | None = None, ffn: Component | None = None, norm_first: bool = False
 ) -> Block:
-    """Attention, norm, FFN, norm (Vaswani et al. 2017), or norms first; cross attention where a decoder asks for it."""
+    """Attention, norm, FFN, norm (Vaswani et al. 2017), or norms first; cross attention if the config asks for it."""
     mixer = mha(c) if attn is None else attn
     steps: dict[str, Component] = {"attn": mixer}
     if c.add_cross_attention:
@@ -56,13 +61,8 @@ def encoder(
     heads: Mapping[str, Component],
     **after: Component,
 ) -> Block:
-    """Embeddings, layers (one for all, or a list), whatever comes `after` them, and heads."""
+    """Embeddings, layers (one for all, or a list), optional parts `after` them, and heads."""
     equal = Run(c.num_hidden_layers, layers) if isinstance(layers, Component) else layers
-    # A class that can be made a decoder declares the field; those with other heads than these see all at once.
+    # A class that can be a decoder declares the field; with other heads than these its attention is bidirectional.
     causal = c.declares("is_decoder") and c.is_decoder and c.head in ("lm", "none")
     return block(**before, layers=stack("encoder", equal, causal=causal), **after, **heads)
-
-
-def narrow_embeddings(c: Config, width: int, *, rows: int | None = None) -> dict[str, Component]:
-    """Embeddings of a width of their own, and a projection where it is not that of the layers."""
-    return embeddings(c, width, rows=rows) | (projected(c, width) if width != c.hidden_size else {})

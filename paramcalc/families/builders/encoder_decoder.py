@@ -1,7 +1,4 @@
-"""What encoder-decoders of BART's kind share: layers with LayerNorms, a side of them, and both sides joined.
-
-Everything here reads a Config and returns components.
-"""
+"""Parts of encoder-decoders with BART's layout: layers with LayerNorms, stacks, and whole models."""
 
 from __future__ import annotations
 
@@ -22,19 +19,19 @@ from paramcalc.tree.weights import Category
 
 
 class BartLayout(NamedTuple):
-    """What sets BART's relatives apart."""
+    """The differences between BART and its relatives."""
 
     spare_rows: int | None = 2  # position rows beyond max_position_embeddings; None: positions are not stored
     embed_norm: bool = True
-    pre_norm: bool = False  # norms before each part, and one after the last layer
+    pre_norm: bool = False  # norms before each sublayer, and one after the last layer
     bias: bool = True  # on q, k, v and o
     key_bias: bool = True
     ffn_bias: bool = True
     cross: bool = True  # the decoder attends to the encoder
-    logits_bias: bool = True  # a persistent buffer beside the head
+    logits_bias: bool = True  # a persistent buffer next to the head
     ties_decoder: bool = True  # the decoder-only class can tie its head
-    unstated_labels: int = 2  # classes of a classifier whose file says nothing of them
-    norms: Category | None = "norm"  # what norms count as; None: as what holds them, a tower
+    unstated_labels: int = 2  # classes of a classifier if the file states none
+    norms: Category | None = "norm"  # category of the norms; None: that of the tower around them
 
 
 M2M_LAYOUT = BartLayout(spare_rows=None, embed_norm=False, pre_norm=True, logits_bias=False)
@@ -44,7 +41,7 @@ M2M_LAYOUT = BartLayout(spare_rows=None, embed_norm=False, pre_norm=True, logits
 
 
 def side_field(c: Config, role: str, field: str) -> int:
-    """What the file says of one side, with whose name the field begins: layers, attention_heads, ffn_dim."""
+    """A field of one side, whose name begins with that of the side: layers, attention_heads, ffn_dim."""
     return getattr(c, f"{role}_{field}")  # type: ignore[no-any-return]  # fields are Any
 
 
@@ -71,7 +68,7 @@ def bart_layer(
     ffn: Component | None = None,
     kv_width: int | None = None,
 ) -> Block:
-    """Attention, in a decoder cross attention, FFN; each with its norm, after it or before."""
+    """Attention, cross attention in a decoder, FFN; a norm before or after each."""
     steps: dict[str, Component] = {"attn": bart_attention(c, role, form) if attn is None else attn}
     if role.endswith("decoder") and form.cross:
         steps["cross_attn"] = bart_attention(c, role, form, source="cross", kv_width=kv_width)
@@ -94,9 +91,9 @@ def bart_stack(
     owner: str | None = "shared",
     before: Mapping[str, Component] | None = None,
 ) -> Block:
-    """One stack with what is before and after it: token table (`rows` long, or `owner`'s), positions, norms.
+    """One stack with its token table (`rows` long, or tied to `owner`), positions and norms.
 
-    `layers` are all of them, or one that is repeated; `positions`: rows that max_position_embeddings does not state.
+    `layers`: all of them, or one that is repeated; `positions`: rows, if not max_position_embeddings.
     """
     d, norm = c.hidden_size, norm_of(c, form)
     tied_to = owner if c.tie_word_embeddings and c.head != "lm" else None
@@ -113,7 +110,7 @@ def bart_stack(
 
 
 def bart_head(c: Config, form: BartLayout, *, owner: str = "shared", rows: int | None = None) -> dict[str, Component]:
-    """The LM head, perhaps with its persistent bias buffer, or a classifier."""
+    """The LM head, with a persistent bias buffer in some classes, or a classifier."""
     d: int = c.hidden_size
     rows = rows or c.vocab_size
     match c.head:
@@ -132,7 +129,7 @@ def bart_head(c: Config, form: BartLayout, *, owner: str = "shared", rows: int |
 
 
 def encoder_decoder(c: Config, form: BartLayout, encoder: Component, decoder: Component) -> Block:
-    """Both sides around one token table and under one head, or the decoder alone with the head."""
+    """Encoder and decoder with a shared token table and a head, or the decoder alone with its head."""
     if c.head == "lm":
         alone = lm_head(c, c.hidden_size, owner="decoder.embed_tokens")
         return block(decoder=decoder, lm_head=alone if form.ties_decoder else alone.replace(tied_to=None))
@@ -141,17 +138,17 @@ def encoder_decoder(c: Config, form: BartLayout, encoder: Component, decoder: Co
 
 
 def bart_model(c: Config, form: BartLayout) -> Block:
-    """A relative that `form` describes completely."""
+    """A model that its layout `form` describes completely."""
     return encoder_decoder(c, form, bart_stack(c, "encoder", form), bart_stack(c, "decoder", form))
 
 
 def spectrogram_encoder(c: Config, form: BartLayout, *, role: str = "encoder") -> Block:
-    """Two convolutions over mel channels, positions, layers, a norm."""
+    """Two convolutions over mel channels, positions, layers, a norm (Whisper)."""
     d, bins = c.hidden_size, c.num_mel_bins
     per: PerWord = "read" if role == "encoder" else "tower"
     return block(
         conv1=Conv1d(channels=d, kernel=3, per_group=bins, category="embedding", per=per),
-        every_second=Product(flops=2 * d * bins * 3, per=per, term="convolution"),  # frames that the next one merges
+        every_second=Product(flops=2 * d * bins * 3, per=per, term="convolution"),  # frames that conv2 merges
         conv2=Conv1d(channels=d, kernel=3, per_group=d, category="embedding", per=per),
         positions=Embedding(rows=c.max_source_positions, width=d),
         layers=stack(role, Run(c.encoder_layers, bart_layer(c, "encoder", form))),

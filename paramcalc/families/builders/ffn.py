@@ -17,15 +17,17 @@ def glu(c: Config, hidden: int | None = None, *, bias: bool = False, category: C
 
 
 def mlp(c: Config, hidden: int | None, *, bias: bool = True) -> Mlp:
-    """A plain feed-forward network of two matrices; four times as wide as the model where `hidden` is None."""
+    """A plain feed-forward network of two matrices; four times as wide as the model if `hidden` is None."""
     return Mlp(
         width=c.hidden_size, hidden=hidden or 4 * c.hidden_size, gated=False, bias=bias, inner=learned_activation(c)
     )
 
 
 def activation(c: Config, name: str = "hidden_act") -> Component | None:
-    """The parameters of the activation that a field names, or None: two slopes of xIELU (2411.13010), beside which it
-    keeps two constants as buffers, and one of PReLU (1502.01852)."""
+    """The parameters of the activation that a field names, or None.
+
+    xIELU (2411.13010) has two slopes, and two constants as buffers; PReLU (1502.01852) has one slope.
+    """
     word = c.counted_activation(name)
     if word not in ("xielu", "prelu"):
         return None
@@ -36,7 +38,7 @@ def activation(c: Config, name: str = "hidden_act") -> Component | None:
 
 
 def learned_activation(c: Config) -> Component | None:
-    """The parameters of the activation in each FFN, where the reading names the key that the class's FFNs read."""
+    """The parameters of the activation in each FFN, if the schema names the key that the class's FFNs read."""
     return activation(c, c.ffn_activation) if c.declares("ffn_activation") else None
 
 
@@ -56,9 +58,10 @@ def moe(
     router: Component | None = None,
     top_k: int | None = None,
 ) -> Moe:
-    """Routed experts of width `hidden`, num_experts_per_tok of them for each token, perhaps beside shared ones.
+    """Routed experts of width `hidden`, of which each token uses num_experts_per_tok, and optional shared ones.
 
-    `shared` is the width of the shared ones as one network; unstated, `shared_count` of them are as wide as the others.
+    `shared` is the width of the shared experts as one network; by default `shared_count` of them are as wide as the
+    routed ones.
     """
     if shared is None and shared_count:
         shared = shared_count * hidden

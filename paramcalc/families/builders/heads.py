@@ -1,6 +1,6 @@
-"""What a class puts on top of its last layer. The ending of the class named in `architectures` picks one.
+"""Heads: the parts on top of the last layer. The ending of the class named in `architectures` selects one.
 
-A head takes the width of the last hidden state; each returns named parts, to be added to the end of a model's block.
+A head takes the width of the last hidden state; each returns named parts for the end of a model's block.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paramcalc.tree.weights import by_vocabulary
 
 
 def decoder_head(c: Config, width: int, *, bias: bool = False, rows: int | None = None) -> dict[str, Component]:
-    """What the class named in `architectures` puts on top of a decoder's last hidden state."""
+    """The head of a decoder for the class named in `architectures`."""
     match c.head:
         case "lm" | "seq2seq_lm":
             return {"lm_head": lm_head(c, width, owner="embed_tokens", bias=bias, rows=rows)}
@@ -38,14 +38,14 @@ def decoder_head(c: Config, width: int, *, bias: bool = False, rows: int | None 
 
 
 def choice(c: Config) -> dict[str, Component]:
-    """One number for each of several continuations, from its last token (GPT-1 and GPT-2)."""
+    """One score for each of several continuations, from its last token (GPT-1 and GPT-2)."""
     if not c.summary_use_proj:
         return {}
     return {"choice": dense_head(c, 1 if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
 
 
 def lm_head(c: Config, width: int, *, owner: str, bias: bool = False, rows: int | None = None) -> Linear:
-    """The output matrix over the vocabulary (or `rows`), the embedding's own where tie_word_embeddings says so."""
+    """The output matrix over the vocabulary (or `rows`), tied to the embedding if tie_word_embeddings is true."""
     rows = rows or c.vocab_size
     return Linear(
         d_in=width,
@@ -58,10 +58,10 @@ def lm_head(c: Config, width: int, *, owner: str, bias: bool = False, rows: int 
 
 
 def num_labels(c: Config, *, unstated: int = 2) -> int:
-    """Classes of a classifier: num_labels, or the length of id2label; `unstated` where neither is there.
+    """Classes of a classifier: num_labels, or the length of id2label; `unstated` if neither is present.
 
-    Where the two contradict each other transformers warns and takes num_labels (PreTrainedConfig.__init__). The text
-    class of a multimodal model reads only the text_config of a file that has one (PreTrainedConfig.from_pretrained).
+    If the two contradict each other transformers warns and takes num_labels (PreTrainedConfig.__init__). The text class
+    of a multimodal model reads only the text_config of a file that has one (PreTrainedConfig.from_pretrained).
     """
     holder = c if "TextFor" in c.architecture and c.root.has("text_config") else c.root
     names, number, old = holder.raw("id2label"), holder.raw("num_labels"), holder.raw("_num_labels")
@@ -80,7 +80,7 @@ def num_labels(c: Config, *, unstated: int = 2) -> int:
 
 
 def unknown_head(c: Config) -> Exception:
-    """The error for a class whose head is not known for this family."""
+    """The error for a class whose head is unknown for this family."""
     return c.error(
         "architectures", f"names {c.architecture}, whose head is not known", "the base model is counted as ...Model"
     )
@@ -90,14 +90,14 @@ def unknown_head(c: Config) -> Exception:
 
 
 def dense_head(c: Config, d_out: int, *, per: PerWord = "token") -> Linear:
-    """A projection from the width, with a bias, that belongs to a head; perhaps of one token per sequence."""
+    """A projection from the width, with a bias, in the category head; per token, or per sequence for pooled heads."""
     return Linear(d_in=c.hidden_size, d_out=d_out, bias=True, category="head", per=per)
 
 
 def masked_lm_head(c: Config, width: int, *, spare_bias: bool = True, tied: bool = True) -> Block:
-    """Transform, norm, and the output matrix, tied but for its bias where the class can tie it and the file says so.
+    """Transform, norm, and the output matrix; its weight is tied if the class allows it and the file says so.
 
-    `spare_bias`: the class holds the bias twice, and only tying makes the two one.
+    `spare_bias`: the class holds the bias twice, and only tying merges the two.
     """
     shared = c.tie_word_embeddings
     decoder = Linear(
@@ -126,10 +126,10 @@ def encoder_heads(
     pretraining: dict[str, Component] | None = None,
     answers: int | None = None,
 ) -> dict[str, Component]:
-    """What BertFor... and its kin add after the encoder: a pooler, an MLM head, a classifier.
+    """The heads of BERT's classes: a pooler, an MLM head, a classifier.
 
-    `pooled`: the classes that stand on the model's pooler; `transformed`: those with a dense layer of their own
-    before the classifier; `answers`: outputs for question answering that no label changes.
+    `pooled`: the heads that use the pooler; `transformed`: those with a dense layer before the classifier; `answers`:
+    outputs for question answering that do not depend on the labels.
     """
     head = masked_lm_head(c, width) if lm_head is None else lm_head
     parts: dict[str, Component] = {}
@@ -161,35 +161,18 @@ def encoder_heads(
 
 
 def roberta_heads(c: Config) -> dict[str, Component]:
-    """BERT's heads, but sequence classification has a dense layer of its own instead of the pooler."""
+    """BERT's heads, but sequence classification has its own dense layer instead of the pooler."""
     pooled = ("none", "multiple_choice")
     return encoder_heads(c, c.hidden_size, pooled=pooled, transformed=("sequence_classification",))
 
 
 def discriminator(c: Config) -> dict[str, Component]:
-    """ELECTRA's pre-training: was this token replaced? (2003.10555)."""
+    """ELECTRA's pre-training head, which detects replaced tokens (2003.10555)."""
     return {"transform": dense_head(c, c.hidden_size), "discriminator": dense_head(c, 1)}
 
 
-def summary_projection(c: Config) -> dict[str, Component]:
-    """The projection of the sequence summary, which multiple choice uses where summary_use_proj says so."""
-    if c.head != "multiple_choice" or not c.summary_use_proj:
-        return {}
-    return {"summary": dense_head(c, num_labels(c) if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
-
-
-# -- encoder-decoders --------------------------------------------------------------------------------------------
-
-
-def classifier(c: Config, *, transform: bool, unstated_labels: int = 2) -> dict[str, Component]:
-    """A classifier over the last hidden state, after a dense layer of the width where the class has one."""
-    per: PerWord = "sequence" if transform else "token"  # one that transforms stands on the last token alone
-    first: dict[str, Component] = {"transform": dense_head(c, c.hidden_size, per=per)} if transform else {}
-    return first | {"classifier": dense_head(c, num_labels(c, unstated=unstated_labels), per=per)}
-
-
 def electra_heads(c: Config) -> dict[str, Component]:
-    """A generator's head, a discriminator, or a classifier with a dense layer of its own."""
+    """A generator's head, a discriminator, or a classifier with its own dense layer."""
     heads = encoder_heads(
         c,
         c.embedding_size,
@@ -202,17 +185,34 @@ def electra_heads(c: Config) -> dict[str, Component]:
 
 
 def electra_generator(c: Config) -> Block:
-    """A dense layer to the width of the embeddings, a norm, and their own matrix with a bias."""
+    """A dense layer to the width of the embeddings, a norm, and the tied output matrix with a bias."""
     width = c.embedding_size
     head = lm_head(c, width, owner="embed_tokens", bias=True)
     return block(transform=dense_head(c, width), norm=Norm(width=width, bias=True), decoder=head)
+
+
+def summary_projection(c: Config) -> dict[str, Component]:
+    """The projection of the sequence summary in multiple choice, if summary_use_proj is true."""
+    if c.head != "multiple_choice" or not c.summary_use_proj:
+        return {}
+    return {"summary": dense_head(c, num_labels(c) if c.summary_proj_to_labels else c.hidden_size, per="sequence")}
+
+
+# -- encoder-decoders --------------------------------------------------------------------------------------------
+
+
+def classifier(c: Config, *, transform: bool, unstated_labels: int = 2) -> dict[str, Component]:
+    """A classifier over the last hidden state, in some classes after a dense layer of the same width."""
+    per: PerWord = "sequence" if transform else "token"  # a head with a transform uses the last token only
+    first: dict[str, Component] = {"transform": dense_head(c, c.hidden_size, per=per)} if transform else {}
+    return first | {"classifier": dense_head(c, num_labels(c, unstated=unstated_labels), per=per)}
 
 
 # -- XLM and XLNet ---------------------------------------------------------------------------------------------------
 
 
 def xl_summary(c: Config) -> dict[str, Component]:
-    """A projection of one hidden state, to the labels or to the width."""
+    """A projection of one hidden state to the labels or to the width."""
     if not c.summary_use_proj:
         return {}
     width = num_labels(c) if c.summary_proj_to_labels else c.hidden_size
@@ -220,7 +220,7 @@ def xl_summary(c: Config) -> dict[str, Component]:
 
 
 def xl_head(c: Config, *, logits: bool) -> dict[str, Component]:
-    """The heads of XLM and XLNet. `logits`: a matrix of its own after the summary."""
+    """The heads of XLM and XLNet. `logits`: a separate matrix after the summary."""
     d = c.hidden_size
 
     def dense(d_in: int, d_out: int, *, bias: bool = True) -> Linear:

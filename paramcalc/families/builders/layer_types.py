@@ -1,4 +1,4 @@
-"""Which layer has what: words for each layer, from lists, periods and flags of the config."""
+"""The type of each layer, from lists, periods and flags of the config."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DENSE, SPARSE = "dense", "sparse"
 
 
 def attention_types(c: Config, default: list[str]) -> list[str]:
-    """The word for each layer: `layer_types` where the file says so, else the family's default pattern."""
+    """The attention of each layer: `layer_types` if present, else the family's default pattern."""
     return c.layer_words("layer_types", (FULL, SLIDING)) or default
 
 
@@ -21,17 +21,17 @@ def every(period: int, word: str, *, otherwise: str, layers: int) -> list[str]:
 
 
 def repeated(group: list[str], layers: int) -> list[str]:
-    """The group of words again and again, for so many layers."""
+    """The group of types, repeated to this number of layers."""
     return (group * (layers // len(group) + 1))[:layers]
 
 
 def full_every(c: Config, period: int) -> list[str]:
-    """The word for each layer: `layer_types`, or full attention in each period-th layer and windows in the others."""
+    """The attention of each layer: `layer_types`, or full attention in each period-th layer, sliding in the others."""
     return attention_types(c, every(period, FULL, otherwise=SLIDING, layers=c.num_hidden_layers))
 
 
 def full_first(c: Config, period: int) -> list[str]:
-    """Full attention in every period-th layer from the first one on, windows in the others."""
+    """Full attention in every period-th layer from the first one on, sliding attention in the others."""
     return repeated([FULL] + [SLIDING] * (period - 1), c.num_hidden_layers)
 
 
@@ -43,9 +43,9 @@ def mixer_types(
     name: str = "layer_types",
     any_length: bool = False,
 ) -> list[str]:
-    """The word for each layer's mixer: the list `name` where the file says so, else the family's default pattern.
+    """The mixer of each layer: the list `name` if present, else the family's default pattern.
 
-    The names of transformers 4, `attention` and `mamba`, are understood as it renames them.
+    The names of transformers 4, `attention` and `mamba`, are translated as transformers 5 does.
     """
     renamed = {word: word for word in words} | {"attention": FULL, "mamba": LINEAR}
     stated = c.layer_words(name, tuple(renamed), any_length=any_length)
@@ -53,14 +53,14 @@ def mixer_types(
 
 
 def mlp_types(c: Config, default: list[str]) -> list[str]:
-    """The word for each layer's FFN, dense or sparse: `mlp_layer_types` where the file says so, else the default."""
+    """The FFN of each layer, dense or sparse: `mlp_layer_types` if present, else the default."""
     return c.layer_words("mlp_layer_types", (DENSE, SPARSE)) or default
 
 
 def per_layer_overrides(c: Config, allowed: Collection[str]) -> list[dict[str, int]] | None:
-    """The sizes that per_layer_config ({"05": {"head_dim": 512}}) states of each layer; None where it is not stated.
+    """The sizes of each layer in per_layer_config ({"05": {"head_dim": 512}}); None if the field is absent.
 
-    Stated as null it says that no layer has sizes of its own.
+    An explicit null means that no layer has sizes of its own.
     """
     if not c.has("per_layer_config"):
         return None
@@ -93,12 +93,12 @@ def sparse_step_types(c: Config) -> list[str]:
 
 
 def ignored_frequency(c: Config) -> None:
-    """A doubt where moe_layer_freq asks for experts in some layers only: the class does not look at it."""
+    """A doubt if moe_layer_freq asks for experts in some layers only: the class ignores it."""
     if c.raw("moe_layer_freq") not in (None, 1):
         c.doubts.append(f"{c.family}: moe_layer_freq is not 1; {c.architecture} ignores it and so does this count")
 
 
 def dense_then_sparse(c: Config) -> list[str]:
-    """first_k_dense_replace dense layers, then sparse ones. The class does not look at moe_layer_freq."""
+    """first_k_dense_replace dense layers, then sparse ones. The class ignores moe_layer_freq."""
     ignored_frequency(c)
     return first_dense(c, c.first_k_dense_replace)

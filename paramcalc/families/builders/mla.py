@@ -1,4 +1,4 @@
-"""What the decoders with latent attention share: DeepSeek and its relatives."""
+"""Parts of decoders with multi-head latent attention (MLA): DeepSeek and its relatives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ INDEXED, CSA, HCA = "indexed_attention", "compressed_sparse_attention", "heavily
 
 
 def latent_attention(c: Config, **options: Any) -> LatentAttention:
-    """Latent attention from the q_lora_rank, kv_lora_rank, qk_ and v_ fields; unstated, values have d / h channels.
+    """Latent attention from the q_lora_rank, kv_lora_rank, qk_ and v_ fields; values have d / h channels by default.
 
     `options`: a gate on the heads, and fields of `LatentAttention` and of its value objects (`sinks=`, `picks=`).
     """
@@ -46,12 +46,12 @@ def latent_attention(c: Config, **options: Any) -> LatentAttention:
 
 
 def shared_width(c: Config) -> int | None:
-    """The shared experts are one MLP, as wide as all of them together; zero of them still leave its biases."""
+    """The width of all shared experts together, which are one MLP; even with none of them its biases remain."""
     return None if c.n_shared_experts is None else c.n_shared_experts * c.moe_intermediate_size
 
 
 def mla_moe(c: Config) -> Component:
-    """Routed experts with corrections, and shared ones as one MLP."""
+    """Routed experts with correction biases, and shared ones as one MLP."""
     shared, e = shared_width(c), c.moe_intermediate_size
     return moe(c, e, experts=c.num_local_experts, shared=shared, shared_count=c.n_shared_experts, correction=True)
 
@@ -65,7 +65,7 @@ def moe_layer_freq_types(c: Config) -> list[str]:
 
 
 def lightning_indexer(c: Config, q_rank: int) -> Indexer:
-    """DeepSeek-V3.2's indexer: queries from the latent, one normed key, a weight for each head."""
+    """DeepSeek-V3.2's indexer: queries from the latent vector, one normalised key, a weight for each head."""
     return Indexer(
         width=c.hidden_size,
         query_width=q_rank,
@@ -77,7 +77,7 @@ def lightning_indexer(c: Config, q_rank: int) -> Indexer:
 
 
 def unweighted_indexer(width: int, heads: int, head_dim: int, *, top_k: int) -> Indexer:
-    """An indexer that reads the layer's input, with normed queries and key, and no weights for its heads."""
+    """An indexer over the layer's input, with normalised queries and key, and no weights for its heads."""
     norm = Norm(width=head_dim)
     plain = Indexer(width=width, query_width=width, heads=heads, head_dim=head_dim, top_k=top_k, weighted=False)
     return plain.replace(q_norm=norm, k_norm=norm)
@@ -90,7 +90,7 @@ def indexed_latent_attention(c: Config) -> LatentAttention:
 
 
 def indexer_types(c: Config) -> list[str]:
-    """Which layers have an indexer: all of them unless indexer_types says otherwise."""
+    """The layers with an indexer of their own: all of them unless indexer_types says otherwise."""
     return c.layer_words("indexer_types", ("full", "shared")) or ["full"] * c.num_hidden_layers
 
 

@@ -1,4 +1,4 @@
-"""Multi-token prediction: modules that checkpoints ship and reference classes do not build."""
+"""Multi-token prediction (MTP): modules that checkpoints contain and reference classes do not build."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from paramcalc.tree.leaves import Embedding, Linear
 
 
 def mtp_modules(c: Config, layer: Component, *, tables: bool = True) -> Mtp:
-    """DeepSeek-V3's modules for multi-token prediction: shipped with the model, not built by its class.
+    """DeepSeek-V3's modules for multi-token prediction.
 
-    `tables`: embedding and head are shipped once more with each.
+    `tables`: the checkpoint repeats embedding and head in each module.
     """
     before, after = around_layer(c, tables=tables)
     return Mtp(count=c.num_mtp_layers or 0, items={**before, "layer": layer, **after})
 
 
 def around_layer(c: Config, *, tables: bool) -> tuple[dict[str, Component], dict[str, Component]]:
-    """What such a module has before its layer, and behind it."""
+    """The parts of a module before its layer, and after it."""
     d, norm = c.hidden_size, rms(c)
     embed = Embedding(rows=c.vocab_size, width=d, tied_to="embed_tokens") if tables else None
     head = Linear(d_in=d, d_out=c.vocab_size, tied_to="lm_head", category="head") if tables else None
@@ -29,6 +29,6 @@ def around_layer(c: Config, *, tables: bool) -> tuple[dict[str, Component], dict
 
 
 def unbuilt_mtp(c: Config, key: str = "num_nextn_predict_layers") -> None:
-    """Say that the file speaks of multi-token prediction, whose modules neither the class nor this count builds."""
+    """A note that the file mentions multi-token prediction, whose modules the class does not build."""
     if c.raw(key):
         c.notes.append(f"{c.family}: {key} is {c.raw(key)}; {c.architecture} does not build these modules: not counted")

@@ -1,4 +1,4 @@
-"""Projectors between a tower and a language model that several families share."""
+"""Projectors between a tower and a language model, where several families share them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from paramcalc.tree.leaves import Linear, Norm, Param
 
 
 def two_layers(d_in: int, hidden: int, d_out: int, *, bias: bool = True) -> dict[str, Component]:
-    """From one width to another through a third."""
+    """Two linear layers with a hidden width between them."""
     up, down = Linear(d_in=d_in, d_out=hidden, bias=bias), Linear(d_in=hidden, d_out=d_out, bias=bias)
     return {"linear_1": up, "linear_2": down}
 
 
 def patch_merger(norm: Norm, joined: int, d_out: int) -> Block:
-    """A norm, and two layers over vectors that lie beside each other."""
+    """A norm, and two layers over neighbouring vectors."""
     return block("projector", norm=norm, **two_layers(joined, joined, d_out))
 
 
 def qwen2_5_merger(v: Config) -> Block:
-    """Joins neighbouring vectors and projects them."""
+    """Qwen2.5-VL's merger: neighbouring vectors are joined and projected."""
     return patch_merger(rms(v), v.hidden_size * patches_per_merge(v), v.out_hidden_size)
 
 
 def qwen3_merger(v: Config, *, deep: bool) -> Block:
-    """Joins neighbouring vectors and projects them; once more for each layer whose output feeds the decoder's."""
+    """Qwen3-VL's merger, repeated for each tower layer whose output feeds the decoder (`deep`)."""
     joined = v.hidden_size * patches_per_merge(v)
     last = patch_merger(layer_norm(v), joined, v.out_hidden_size)
     if not deep:
@@ -45,7 +45,7 @@ def gemma3_projector(v: Config, d_out: int) -> Block:
 
 
 def feature_layer_count(c: Config) -> int:
-    """Layers of the tower whose outputs are joined: one, or those in the list vision_feature_layer."""
+    """The number of tower layers whose outputs are concatenated, from vision_feature_layer."""
     stated = c.raw("vision_feature_layer")
     if isinstance(stated, list):
         return len(c.layer_indices("vision_feature_layer"))
@@ -54,13 +54,13 @@ def feature_layer_count(c: Config) -> int:
 
 
 def llava_projector_layers(c: Config, v: Config, d: int) -> dict[str, Component]:
-    """Two layers from the outputs of the tower's chosen layers."""
+    """Two layers over the outputs of the selected tower layers."""
     d_in = v.hidden_size * feature_layer_count(c) if feature_layer_count(c) != 1 else v.hidden_size
     return two_layers(d_in, d, d, bias=c.multimodal_projector_bias)
 
 
 def resampler_layers(v: Config, attn: Component, ffn: Component, *, depth: int) -> Stack:
-    """Layers of queries that look at the tower's output and at themselves (Flamingo, 2204.14198, section 2.1)."""
+    """Layers of queries that attend to the tower's output and to themselves (Flamingo, 2204.14198, section 2.1)."""
     norm = layer_norm(v)
     layer = block(context_norm=norm, query_norm=norm, attn=attn, ffn_norm=norm, ffn=ffn)
     return stack("projector", Run(depth, layer))

@@ -1,4 +1,4 @@
-"""Recurrent mixers from canonical fields: what several hybrids share, and a dense decoder need not load."""
+"""Recurrent mixers from canonical fields. A dense decoder does not load this module."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mamba(
     conv_bias: bool,
     inner_norms: bool = False,
 ) -> Mamba:
-    """A Mamba mixer; `dt_rank` names the field that holds the rank of the time step, by default d / 16."""
+    """A Mamba mixer; `dt_rank` names the field with the rank of the time step, by default d / 16."""
     rank = c.raw(dt_rank)
     by_width = symbolic("r", -(-c.hidden_size // 16), origin="d / 16, rounded up")
     return Mamba(
@@ -46,7 +46,7 @@ def mamba(
 
 
 def mamba2_mixer(c: Config, *, inner: int, heads: int, head_dim: int, state: int) -> Mamba2:
-    """Mamba-2 of these sizes, the others from the fields that bear no prefix."""
+    """Mamba-2 of these sizes; other sizes come from the fields without a prefix."""
     return Mamba2(
         width=c.hidden_size,
         inner=inner,
@@ -65,7 +65,7 @@ def mamba2_mixer(c: Config, *, inner: int, heads: int, head_dim: int, state: int
 def mamba2_from_prefixed(
     c: Config, *, inner: int | None = None, out_bias: bool | None = None, gated_norm: bool = True
 ) -> Mamba2:
-    """Mamba-2 from the mamba_ fields; its heads cut `inner`, by default mamba_expand times the width."""
+    """Mamba-2 from the mamba_ fields; its inner width is `inner`, by default mamba_expand times the width."""
     inner = c.mamba_expand * c.hidden_size if inner is None else inner
     heads, stated = c.mamba_n_heads, c.raw("mamba_d_head")
     channels = inner // heads if stated in (None, "auto") else c.size("mamba_d_head", stated)

@@ -1,4 +1,4 @@
-"""Layers between several residual streams (hyper-connections)."""
+"""Layers between several residual streams (hyper-connections, 2409.19606)."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def hyper_connected_layer(c: Config, attn: Component, ffn: Component, mix: Hyper
 
 
 def merged_streams(c: Config) -> Block:
-    """What makes one stream of many after the last layer, and the final norm."""
+    """The merge of all streams into one after the last layer, and the final norm."""
     return block(streams=hyper_connection(c, c.hc_mult, 1), norm=rms(c))

@@ -1,4 +1,4 @@
-"""Complete models in sections of a config, by the recipes of their own families."""
+"""Complete models in sections of a config, built by the recipes of their own families."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from paramcalc.tree.component import Component
 
 
 def section_model(c: Config, section: str, head: str, **fixed: Any) -> tuple[Component, Config]:
-    """The model in a section of the config, with a head of its own; the declared one where there is no section.
+    """The model in a section of the config, with its own head; the declared kind if there is no section.
 
-    `fixed` are fields that the whole decides, whatever the section says.
+    `fixed` are fields that the outer config decides, whatever the section says.
     """
     ours = c.section_schema(section)
     stated = c.section_kind(section)
@@ -26,9 +26,9 @@ def section_model(c: Config, section: str, head: str, **fixed: Any) -> tuple[Com
 
 
 def section_language_model(c: Config, section: str, model_type: str, **fixed: Any) -> Component:
-    """The language model of a nested config, by the recipe of its own family.
+    """The language model of a nested config, built by the recipe of its family.
 
-    `fixed` are fields that the whole file decides and the section cannot: who ties the head, most often.
+    `fixed` are fields that the outer config decides, most often whether the head is tied.
     """
     text = get_family(model_type)
     reading = text.schema._replace(fixed={**text.schema.fixed, **fixed})

@@ -1,4 +1,4 @@
-"""The parts of T5 that its relatives share."""
+"""Parts of T5 that its relatives share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def t5_encoder_decoder(c: Config) -> Block:
 
 
 def t5_model(c: Config, stack_of: Callable[[str, int], Stack]) -> Block:
-    """One token table for encoder, decoder and head; the classes that need no decoder have none."""
+    """Encoder and decoder with one token table and a head; the encoder alone for classes without a decoder."""
     tied_to = None if c.can_untie and not c.tie_word_embeddings else "shared"
     table = Embedding(rows=c.vocab_size, width=c.hidden_size)
     shared = Embedding(rows=c.vocab_size, width=c.hidden_size, tied_to=tied_to)
@@ -33,7 +33,7 @@ def t5_model(c: Config, stack_of: Callable[[str, int], Stack]) -> Block:
             c.doubts.append(f"{c.family}: is_decoder gives {c.architecture} cross attention, which is not counted")
         head = classifier(c, transform=False) if c.head == "token_classification" else {}
         return block(shared=table, encoder=encoder, **head)
-    # The class derives an unstated depth from num_layers alone, before it hears of num_hidden_layers.
+    # The class derives the default depth from num_layers alone, before it sets num_hidden_layers.
     symmetric = c.num_hidden_layers if c.key("num_hidden_layers") == "num_layers" else c.unstated_depth
     depth = symmetric if c.num_decoder_layers is None else c.num_decoder_layers
     decoder = block(embed_tokens=shared, layers=stack_of("decoder", depth), norm=rms(c))
@@ -41,7 +41,7 @@ def t5_model(c: Config, stack_of: Callable[[str, int], Stack]) -> Block:
 
 
 def t5_head(c: Config) -> dict[str, Component]:
-    """The head of the classes that have a decoder."""
+    """The head of the classes with a decoder."""
     match c.head:
         case "seq2seq_lm":
             if not c.tie_word_embeddings and not c.can_untie:
@@ -61,12 +61,12 @@ def t5_head(c: Config) -> dict[str, Component]:
 
 
 def t5_buckets(c: Config) -> int:
-    """How many distances the learned bias tells apart."""
+    """The number of buckets of relative positions."""
     return c.relative_attention_num_buckets  # type: ignore[no-any-return]  # fields are Any
 
 
 def first_and_rest(first: Component, rest: Component, depth: int, role: str) -> Stack:
-    """Layers of which the first is different."""
+    """A stack whose first layer differs from the rest."""
     return stack(role, LayerPattern((Run(1, first), Run(depth - 1, rest)), (0, 1)))
 
 
@@ -79,7 +79,7 @@ def t5_layer(
     beside: Mapping[str, Component] | None = None,
     ffn: Component | None = None,
 ) -> Block:
-    """Attention, in a decoder cross attention, FFN; each behind its norm. `beside`: more parts of the attention."""
+    """Attention, cross attention in a decoder, FFN; each behind its norm. `beside`: more parts of the attention."""
     cross = {"cross_norm": rms(c), "cross_attn": t5_attention(c, source="cross")} if role == "decoder" else {}
     return block(
         attn_norm=rms(c),

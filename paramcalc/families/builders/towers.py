@@ -1,4 +1,4 @@
-"""The register of towers: the encoders inside a larger model, by the `model_type` of their section."""
+"""The registry of towers: the encoders inside a larger model, by the `model_type` of their section."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOWER_RECIPES: dict[str, TowerRecipe] = {}  # filled by @tower when a module of 
 
 
 def tower(*kinds: str) -> Callable[[TowerRecipe], TowerRecipe]:
-    """Register a recipe for the towers of these types; how their sections are read is in `schemas/`."""
+    """Register a recipe for towers of these types; their schemas are in `schemas/`."""
 
     def register(recipe: TowerRecipe) -> TowerRecipe:
         TOWER_RECIPES.update(dict.fromkeys(kinds, recipe))
@@ -30,7 +30,7 @@ def tower(*kinds: str) -> Callable[[TowerRecipe], TowerRecipe]:
 
 
 def require_model_type(c: Config, section: str, kind: str) -> None:
-    """Refuse another model_type in a section where the class would build it; elsewhere it is not looked at."""
+    """Refuse another model_type in a section if the class would build it; other classes ignore the field."""
     declared, fields = c.section_schema(section), c.raw(section)
     if not declared.free or not isinstance(fields, Mapping):
         return
@@ -41,7 +41,7 @@ def require_model_type(c: Config, section: str, kind: str) -> None:
 
 @cache
 def tower_modules() -> dict[str, str]:
-    """The module of each kind of tower. Written by tests/index.py, as the index of families is."""
+    """The module of each kind of tower. Written by tests/tools/index.py."""
     return dict(json.loads(Path(__file__).parents[1].joinpath("towers.json").read_text(encoding="utf-8")))
 
 
@@ -53,14 +53,14 @@ def tower_recipe(kind: str) -> TowerRecipe:
 
 
 def tower_schema(kind: str) -> ConfigSchema:
-    """How the section of a tower is read."""
+    """The schema of a tower's section."""
     return config_schema(schema_entry(tower_recipe(kind).__module__, kind))
 
 
 def tower_in(c: Config, section: str, *, kind: str | None = None, **fixed: Any) -> tuple[Block, Config]:
-    """The tower in a section of the config, and the view of that section; of the declared `kind` unless it is given.
+    """The tower in a section of the config, and the view of that section; of the declared `kind` by default.
 
-    `fixed` are fields that the whole decides, whatever the section says.
+    `fixed` are fields that the outer config decides, whatever the section says.
     """
     declared = c.section_schema(section)
     kind = kind or declared.kind
@@ -72,7 +72,7 @@ def tower_in(c: Config, section: str, *, kind: str | None = None, **fixed: Any) 
     return tower_recipe(kind)(view), view
 
 
-# Those that a class may name freely: complete models, with no merger to follow.
+# Towers that a config may name freely: complete models without a merger.
 STANDALONE_TOWERS = (
     *("clip_vision_model", "idefics3_vision", "internvl_vision", "pixtral"),
     *("siglip2_vision_model", "siglip_vision_model", "smolvlm_vision"),
@@ -82,7 +82,7 @@ STANDALONE_TOWERS = (
 def vision_tower(c: Config, *, any_kind: bool = False) -> tuple[Block, Config]:
     """The tower in vision_config, and the view of that section.
 
-    `any_kind` where the class builds whatever model_type the section names; else it is always the declared one.
+    `any_kind`: the class builds whatever model_type the section names; otherwise always the declared one.
     """
     kind = c.section_schema("vision_config").kind
     if any_kind:

@@ -1,4 +1,4 @@
-"""Parts of vision towers: patches, their number, and ViT's layers."""
+"""Parts of vision towers: patch embeddings, patch counts, and ViT's layers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def patches(v: Config, *, bias: bool = True) -> PatchEmbedding:
 
 
 def video_patches(v: Config, width: int | None = None, *, bias: bool = True) -> PatchEmbedding:
-    """One vector for each square patch of a few frames."""
+    """One vector for each square patch over a few frames."""
     p, frames, d = v.patch_size, v.temporal_patch_size, width or v.hidden_size
     return PatchEmbedding(width=d, channels=v.in_channels, patch=(p, p), frames=frames, bias=bias)
 
 
 def patch_count(v: Config) -> int:
-    """The patches of a square image."""
+    """The number of patches of a square image."""
     side: int = symbolic("side", v.image_size // v.patch_size, origin="image_size / patch_size")
     return side * side
 
@@ -40,17 +40,17 @@ def height_and_width(v: Config, name: str) -> tuple[int, int]:
 
 
 def patches_per_merge(v: Config) -> int:
-    """Vectors that a merger joins into one."""
+    """The number of vectors that a merger joins."""
     side: int = v.spatial_merge_size
     return side * side
 
 
 def vit_layer(v: Config) -> Block:
-    """ViT's layer: norms with a bias, attention and a plain FFN with biases everywhere."""
+    """ViT's layer: LayerNorms, attention and a plain FFN, with biases."""
     return pre_norm(layer_norm(v), mha(v), mlp(v, v.intermediate_size))
 
 
 def layer_scaled_vit(v: Config, hidden: int | None = None) -> Stack:
-    """ViT's layers with a scale behind attention and behind the FFN, which is mlp_ratio times as wide unless stated."""
+    """ViT's layers with LayerScale; the FFN is mlp_ratio times as wide by default."""
     hidden = hidden or symbolic("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
     return stack("vision", Run(v.num_hidden_layers, layer_scaled(layer_norm(v), mha(v), mlp(v, hidden))))

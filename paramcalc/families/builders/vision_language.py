@@ -1,4 +1,4 @@
-"""Language models that see: a vision tower, a projector and a language model, each with its section of the config.
+"""Vision-language models: a vision tower, a projector and a language model, each with its section of the config.
 
 Each tree has these three parts: `vision_tower`, `projector` and `language_model`, the last with its head.
 """
@@ -21,7 +21,7 @@ Projector = Callable[[Config, int], Component | None]  # from a tower's view and
 
 
 def assemble_multimodal(text: Component, **towers: Component | None) -> Component:
-    """Towers and projectors, in the order of the data, then the language model; which is all where there are none."""
+    """Towers and projectors in data-flow order, then the language model; the language model alone if there are none."""
     if not any(towers.values()):
         return text
     why = text.inexact if isinstance(text, Block) else ""
@@ -29,7 +29,7 @@ def assemble_multimodal(text: Component, **towers: Component | None) -> Componen
 
 
 def with_stack_role(model: Component, role: str) -> Component:
-    """The model with its stack of layers under another name in the report."""
+    """The model with its stack of layers under another role in the report."""
     if not isinstance(model, Block):
         return model
     items = {name: part.replace(role=role) if isinstance(part, Stack) else part for name, part in model.items.items()}
@@ -37,7 +37,7 @@ def with_stack_role(model: Component, role: str) -> Component:
 
 
 def only_text(c: Config, *towers: str) -> None:
-    """Mark a count that leaves out the towers described in these sections."""
+    """Mark a count that omits the towers of these sections."""
     for tower in towers:
         c.raw(tower)
     if not c.root.text_only:
@@ -45,25 +45,25 @@ def only_text(c: Config, *towers: str) -> None:
 
 
 def text_alone(c: Config) -> bool:
-    """Whether the class named in the file is that of the language model alone."""
+    """True if the class named in the file is that of the language model alone."""
     return c.head == "lm" or "TextModel" in c.architecture or "TextFor" in c.architecture
 
 
 def vision_language_model(c: Config, projector: Projector, *, any_tower: bool = False, flat: bool = False) -> Component:
-    """A language model of one kind, a tower, and what the class puts between them.
+    """A language model of one kind, a tower, and the projector of the class.
 
-    `flat`: where there is no section for the language model, its fields stand at the top. `c.ties` says whose
+    `flat`: if there is no section for the language model, its fields are at the top. `c.ties` says whose
     tie_word_embeddings ties the head.
     """
     if text_alone(c):
         return section_alone(c, "vision_config")
-    seen, v = vision_tower(c, any_kind=any_tower)
+    vision, v = vision_tower(c, any_kind=any_tower)
     language, d = own_language_model(c, flat=flat)
-    return assemble_multimodal(language, vision_tower=seen, projector=projector(v, d))
+    return assemble_multimodal(language, vision_tower=vision, projector=projector(v, d))
 
 
 def section_alone(c: Config, *towers: str) -> Component:
-    """What the class of the language model makes of a whole file: it reads text_config, whatever the whole says."""
+    """The model that the language model's own class builds from the whole file: it reads text_config only."""
     kind = c.section_schema("text_config").kind
     text = get_family(kind)
     require_model_type(c, "text_config", kind)
@@ -75,7 +75,7 @@ def section_alone(c: Config, *towers: str) -> Component:
 
 
 def own_language_model(c: Config, *, flat: bool = False) -> tuple[Component, int]:
-    """The language model of the one kind that is counted, with its head, and its width; see `vision_language_model`."""
+    """The language model of the declared kind with its head, and its width; see `vision_language_model`."""
     kind = c.section_schema("text_config").kind
     text = get_family(kind)
     require_model_type(c, "text_config", kind)
@@ -88,10 +88,10 @@ def own_language_model(c: Config, *, flat: bool = False) -> tuple[Component, int
 
 
 def head_is_tied(c: Config, section: Config) -> bool:
-    """Whether the head is the embedding: the whole file says so, in some classes the section, or either of the two.
+    """True if the head is tied: by the outer config, in some classes by the section, or by either.
 
-    `first`: the section does where the whole file says nothing, as in all classes of transformers 4. What a file of
-    theirs leaves to its section is not what the class builds today, unless a checkpoint with two matrices is at hand.
+    `first`: by the section if the outer config is silent, as in all classes of transformers 4. A file of transformers 4
+    that leaves the tie to its section differs from what the class builds today, unless it loads two matrices.
     """
     if c.ties == "section" or (c.ties == "first" and c.raw("tie_word_embeddings") is None):
         return bool(section.tie_word_embeddings)
@@ -100,7 +100,7 @@ def head_is_tied(c: Config, section: Config) -> bool:
 
 
 def was_untied_in_v4(c: Config, section: Config) -> bool:
-    """Whether a head that the class ties now was a matrix of its own when the file was written; then it is a doubt."""
+    """True, with a doubt, if the class ties a head now that was a separate matrix when the file was written."""
     has_head = c.head in ("lm", "seq2seq_lm") and section.fields
     if not has_head or not written_by_v4(c) or getattr(section, "tie_word_embeddings", True):
         return False
@@ -112,33 +112,33 @@ def was_untied_in_v4(c: Config, section: Config) -> bool:
 
 
 def written_by_v4(c: Config) -> bool:
-    """Whether transformers 4 wrote the file, by its version or torch_dtype, and its top says nothing of ties."""
+    """True if transformers 4 wrote the file (by its version or torch_dtype) and the outer config states no ties."""
     version = c.root.raw("transformers_version")
     before = version.startswith("4.") if isinstance(version, str) else c.root.has("torch_dtype")
     return before and c.raw("tie_word_embeddings") is None
 
 
 def own_text(c: Config) -> Config:
-    """The fields of a language model that has no family of its own; see `head_is_tied`."""
+    """The fields of a language model without a family of its own; see `head_is_tied`."""
     reading = c.section_schema("text_config")
     fixed = {**reading.fixed, "tie_word_embeddings": head_is_tied(c, c.section("text_config"))}
     return c.section("text_config", reading._replace(fixed=fixed))
 
 
 def wrap_any_language_model(c: Config, projector: Projector, *, any_tower: bool = True) -> Component:
-    """Any language model, a tower (any, or only that one), and what the class puts between them.
+    """Any language model, a tower (any, or only the declared kind), and the projector of the class.
 
-    The head is the wrapper's own, whatever head the language model has when it stands alone.
+    The head belongs to the wrapper, whatever head the language model has on its own.
     """
     if "TextModel" in c.architecture or "TextFor" in c.architecture:
         return section_alone(c, "vision_config")
-    seen, v = vision_tower(c, any_kind=any_tower)
+    vision, v = vision_tower(c, any_kind=any_tower)
     language, d = any_language_model(c)
-    return assemble_multimodal(language, vision_tower=seen, projector=projector(v, d))
+    return assemble_multimodal(language, vision_tower=vision, projector=projector(v, d))
 
 
 def any_language_model(c: Config) -> tuple[Block, int]:
-    """The language model of text_config, of any kind where that is free, under the wrapper's head; and its width."""
+    """The language model of text_config under the wrapper's head, and its width; of any kind if the section is free."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     text = c.section_schema("text_config")
@@ -146,7 +146,7 @@ def any_language_model(c: Config) -> tuple[Block, int]:
     kind = text.spellings.get(stated, stated) if text.free else text.kind
     recipe, reading = get_family(kind).recipe, get_family(kind).schema
     plain = "hidden_size" in reading.defaults and "ties" not in reading.fixed
-    c.require(plain, f"text_config is a {kind}, which is no plain language model")
+    c.require(plain, f"text_config is a {kind}, which is not a plain language model")
     if c.raw("text_config") is None:
         reading = reading._replace(defaults={**reading.defaults, **text.defaults})
     reading = reading._replace(unused=[*reading.unused, *text.unused])

@@ -51,15 +51,15 @@ def bert_generation(c: Config) -> Block:
 
 @family("roc_bert")
 def roc_bert(c: Config) -> Block:
-    """BERT that also sees how a character sounds and looks (RoCBertForMaskedLM)."""
-    d, sounds, looks = c.hidden_size, c.pronunciation_embed_dim, c.shape_embed_dim
+    """BERT with tables for the pronunciation and the shape of characters (RoCBertForMaskedLM)."""
+    d, pronunciation, shape = c.hidden_size, c.pronunciation_embed_dim, c.shape_embed_dim
     tables: dict[str, Component] = {
-        "pronunciations": Embedding(rows=c.pronunciation_vocab_size, width=sounds),
-        "shapes": Embedding(rows=c.shape_vocab_size, width=looks),
+        "pronunciations": Embedding(rows=c.pronunciation_vocab_size, width=pronunciation),
+        "shapes": Embedding(rows=c.shape_vocab_size, width=shape),
     }
     if c.concat_input:
-        seen = d + (sounds if c.enable_pronunciation else 0) + (looks if c.enable_shape else 0)
-        tables["map_inputs"] = Linear(d_in=seen, d_out=d, bias=True, category="embedding")
+        d_in = d + (pronunciation if c.enable_pronunciation else 0) + (shape if c.enable_shape else 0)
+        tables["map_inputs"] = Linear(d_in=d_in, d_out=d, bias=True, category="embedding")
     heads = encoder_heads(c, d, pretraining={"lm_head": masked_lm_head(c, d)})
     return encoder(c, embeddings(c, d) | tables, encoder_layer(c), heads)
 
@@ -88,19 +88,19 @@ def distilbert(c: Config) -> Block:
 
 @family("albert")
 def albert(c: Config) -> Block:
-    """BERT with narrow embeddings and a few layers that are passed through again and again (AlbertForMaskedLM)."""
+    """BERT with narrow embeddings and a few layers that are passed repeatedly (AlbertForMaskedLM)."""
     groups, depth, layer, inner = c.num_hidden_groups, c.num_hidden_layers, encoder_layer(c), c.inner_group_num
     group = layer if inner == 1 else block(**{f"layer_{i}": layer for i in range(inner)})
     runs = [Run(1, group, passes=passes) for passes in group_passes(depth, groups)]
     before = embeddings(c, c.embedding_size) | projected(c, c.embedding_size)
     heads = encoder_heads(c, c.embedding_size)
-    if c.head == "pretraining":  # AlbertForPreTraining asks for num_labels orders of two sentences, BERT always for 2
+    if c.head == "pretraining":  # sentence order with num_labels outputs; BERT always has 2
         heads["next_sentence"] = dense_head(c, num_labels(c))
     return encoder(c, before, runs, heads)
 
 
 def group_passes(depth: int, groups: int) -> list[int]:
-    """How many of the `depth` steps use each group: step i uses group floor(i / (depth / groups))."""
+    """The number of passes through each group: step i uses group floor(i / (depth / groups))."""
     firsts = [-(-group * int(depth) // groups) for group in range(groups + 1)]
     return [after - first for first, after in pairwise(firsts)]
 
@@ -116,7 +116,7 @@ def convbert(c: Config) -> Block:
 
 
 def span_attention(c: Config) -> Attention:
-    """Fewer heads of half the width; a span-based dynamic convolution does the rest."""
+    """Fewer heads of half the width; a span-based dynamic convolution replaces the others."""
     d, kernel, heads = c.hidden_size, c.conv_kernel_size, max(c.num_attention_heads // c.head_ratio, 1)
     c.require(d % heads == 0, f"hidden_size ({d}) is not divisible by the {heads} heads that head_ratio leaves")
     d_h = symbolic("d_h", d // heads // 2, origin="half of d / heads")

@@ -17,7 +17,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 @family("mobilebert")
 def mobilebert(c: Config) -> Block:
-    """A thin BERT: layers work in a bottleneck, each with several small FFNs (MobileBertForMaskedLM, 2004.02984)."""
+    """A thin BERT: layers in a bottleneck, each with several small FFNs (MobileBertForMaskedLM, 2004.02984)."""
     d, narrow = c.hidden_size, c.embedding_size
     norm, inputs = layer_norm(c), (3 if c.trigram_input else 1) * narrow
     before: dict[str, Component] = {
@@ -34,7 +34,7 @@ def mobilebert(c: Config) -> Block:
 
 
 def mobilebert_layer(c: Config) -> Block:
-    """Down to the bottleneck, attention, FFNs with a norm each, and up again. The width within may be stated."""
+    """Projection to the bottleneck, attention, FFNs with a norm each, projection back. The inner width is optional."""
     d, narrow = c.hidden_size, c.intra_bottleneck_size
     width = c.true_hidden_size or (narrow if c.use_bottleneck else d)
     h, norm = c.num_attention_heads, Norm(width=width, bias=True)
@@ -52,7 +52,7 @@ def mobilebert_layer(c: Config) -> Block:
 
 
 def mobilebert_lm_head(c: Config) -> Block:
-    """The embeddings are the narrow part of the output matrix; the rest is the head's own."""
+    """The output matrix: its narrow part is the embedding, the rest belongs to the head."""
     d, narrow, head = c.hidden_size, c.embedding_size, masked_lm_head(c, c.hidden_size)
     decoder = lm_head(c, narrow, owner="embed_tokens", bias=True)
     rest = Linear(d_in=c.vocab_size, d_out=d - narrow, category="head")
@@ -61,7 +61,7 @@ def mobilebert_lm_head(c: Config) -> Block:
 
 @family("squeezebert")
 def squeezebert(c: Config) -> Block:
-    """BERT of grouped convolutions, with a pooler in every class (SqueezeBertForMaskedLM)."""
+    """BERT with grouped convolutions, and a pooler in every class (SqueezeBertForMaskedLM)."""
     d, hidden, up, down = c.hidden_size, c.intermediate_size, c.intermediate_groups, c.output_groups
     c.require(c.embedding_size == d, f"embedding_size ({c.embedding_size}) is not hidden_size ({d})")
     equal_heads(c)
@@ -81,7 +81,7 @@ def ibert(c: Config) -> Block:
     matrices = [w for name in ("attn", "ffn") for w in layer.items[name].weights()]
     scales = sum(w.shape[0] for w in matrices if len(w.shape) == 2)
     rows = sum(w.elements for name in ("embed_tokens", "positions", "token_types") for w in tables[name].weights())
-    # Beside the copies: a scale per output or table, three values per activation (14 and 4), a shift per norm.
+    # Besides the copies: a scale per output or table, three values per activation (14 and 4), a shift per norm.
     in_layer = Param(shape=(sum(w.elements for w in matrices) + scales + 14 * 3 + 2,), buffer=True)
     in_tables = Param(shape=(rows + 3 + 4 * 3 + 1,), buffer=True)
     return encoder(c, tables | {"integers": in_tables}, block(**layer.items, integers=in_layer), roberta_heads(c))

@@ -61,7 +61,7 @@ def llama_encoder(c: Config, words: list[str], heads: dict[str, Component]) -> B
 
 @family("modernbert")
 def modernbert(c: Config) -> Block:
-    """Pre-norm encoder with gated FFNs; every third layer attends to all (ModernBertForMaskedLM).
+    """Pre-norm encoder with gated FFNs; full attention in every third layer (ModernBertForMaskedLM).
 
     The first layer has no norm before its attention.
     """

@@ -16,12 +16,12 @@ from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Param, Product
 
 @family("deberta")
 def deberta(c: Config) -> Block:
-    """BERT with attention to content and relative position apart (DebertaForMaskedLM, 2006.03654)."""
+    """BERT with separate attention to content and relative position (DebertaForMaskedLM, 2006.03654)."""
     d, h, words = c.hidden_size, c.num_attention_heads, position_attention_types(c)
     mixing, talking = (
         Linear(d_in=h, d_out=h, per="pair"),
         c.raw("talking_head"),
-    )  # any value but a false one counts as true
+    )  # any truthy value counts as true
     positions = block(
         pos_proj=Linear(d_in=d, d_out=d) if "c2p" in words else None,
         pos_q_proj=Linear(d_in=d, d_out=d, bias=True) if "p2c" in words else None,
@@ -39,12 +39,12 @@ def deberta(c: Config) -> Block:
     return deberta_encoder(c, layer, relative)
 
 
-POSITION_SCORES = ("c2p", "p2c")  # the third kind that files name has no matrices
+POSITION_SCORES = ("c2p", "p2c")  # the third kind in files, p2p, has no matrices
 
 
 @family("deberta-v2")
 def deberta_v2(c: Config) -> Block:
-    """DeBERTa with buckets, shared position keys and a convolution beside the first layer (DebertaV2ForMaskedLM)."""
+    """DeBERTa with buckets, shared position keys and a convolution next to the first layer (DebertaV2ForMaskedLM)."""
     d, words, h = c.hidden_size, position_attention_types(c), c.num_attention_heads
     d_h = c.attention_head_size or equal_heads(c)
     size = (
@@ -52,7 +52,7 @@ def deberta_v2(c: Config) -> Block:
         or positive_or_none(c, "max_relative_positions")
         or c.max_position_embeddings
     )
-    proj = Linear(d_in=d, d_out=h * d_h, bias=True, per="never")  # of the table of positions, once for all tokens
+    proj = Linear(d_in=d, d_out=h * d_h, bias=True, per="never")  # of the position table, once for all tokens
     own = [] if c.share_att_key else words
     table = Product(flops=2 * 2 * size * d * h * d_h, per="call")
     scores = Product(flops=2 * h * d_h * 2 * size, term="attention")
@@ -77,7 +77,7 @@ def deberta_v2(c: Config) -> Block:
 def deberta_encoder(
     c: Config, layer: Block, relative: Component | None, norm: Component | None = None, conv: Component | None = None
 ) -> Block:
-    """Embeddings without or with absolute positions, the layers with their relative ones, BERT's or DeBERTa's head."""
+    """Embeddings with or without absolute positions, layers with relative ones, and BERT's or DeBERTa's head."""
     d, width = c.hidden_size, c.embedding_size or c.hidden_size
     rows = None if c.position_biased_input else 0
     tables = embeddings(c, width, rows=rows, norm=False) | (projected(c, width, bias=False) if width != d else {})
@@ -107,7 +107,7 @@ def deberta_encoder(
 
 
 def position_attention_types(c: Config) -> list[str]:
-    """What attends to what: c2p, p2c; a list, or words joined by a bar. Without relative attention nothing does."""
+    """The kinds of relative attention: c2p, p2c; a list, or words joined by a bar. Empty without relative attention."""
     stated = c.raw("pos_att_type") or []
     words = [word.strip() for word in stated.lower().split("|")] if isinstance(stated, str) else list(stated)
     c.require(set(words) <= {"c2p", "p2c", "p2p", ""}, f"pos_att_type {stated!r} is not known", "known: c2p, p2c")
@@ -115,7 +115,7 @@ def position_attention_types(c: Config) -> list[str]:
 
 
 def positive_or_none(c: Config, name: str) -> int | None:
-    """A size, or None where the file says nothing, or less than one."""
+    """A size, or None if the file omits it or states less than one."""
     value = c.raw(name)
     return (
         None

@@ -1,4 +1,4 @@
-"""The ERNIE encoders."""
+"""The first ERNIE encoders."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from paramcalc.tree.leaves import Embedding
 
 @family("ernie")
 def ernie(c: Config) -> Block:
-    """BERT with a table of tasks where the file asks for it (ErnieForMaskedLM)."""
+    """BERT with an optional table of tasks (ErnieForMaskedLM)."""
     tasks = {"tasks": Embedding(rows=c.task_type_vocab_size, width=c.hidden_size)} if c.use_task_id else {}
     return encoder(c, embeddings(c, c.hidden_size) | tasks, encoder_layer(c), encoder_heads(c, c.hidden_size))

@@ -25,7 +25,7 @@ from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 
 @family("big_bird")
 def big_bird(c: Config) -> Block:
-    """BERT with sparse attention, a pooler in every class, an FFN before the answers (BigBirdForMaskedLM)."""
+    """BERT with sparse attention, a pooler in every class, an FFN before the answer head (BigBirdForMaskedLM)."""
     heads = encoder_heads(c, c.hidden_size, pooled=ALL_HEADS[:-1], transformed=("sequence_classification",), answers=2)
     if c.head == "question_answering":
         heads = {"answer_ffn": mlp(c, c.intermediate_size), "answer_norm": layer_norm(c), **heads}
@@ -37,7 +37,7 @@ def big_bird(c: Config) -> Block:
 
 @family("longformer")
 def longformer(c: Config) -> Block:
-    """RoBERTa with projections of their own for tokens that attend to everything (LongformerForMaskedLM)."""
+    """RoBERTa with separate projections for global tokens (LongformerForMaskedLM)."""
     proj = Linear(d_in=c.hidden_size, d_out=c.hidden_size, bias=True)
     attn = mha(c, inner=block(**{f"global_{name}_proj": proj for name in "qkv"}))
     layer = encoder_layer(c, attn=attn).replace(inexact="windows and global tokens are counted as full attention")
@@ -67,7 +67,7 @@ def nystromformer(c: Config) -> Block:
 
 
 def heads_without_pooler(c: Config) -> dict[str, Component]:
-    """Heads without a pooler: classifiers have a dense layer of their own; answers are always two."""
+    """Heads without a pooler: classifiers have their own dense layer; question answering has two outputs."""
     return encoder_heads(c, c.hidden_size, pooled=(), transformed=CLASSIFIED, answers=2)
 
 
@@ -159,7 +159,7 @@ def perceiver_layer(
 
 
 def perceiver_head(c: Config) -> dict[str, Component]:
-    """Queries, one for each byte or one for the text, that read the latents."""
+    """Queries, one for each byte or one for the text, that attend to the latents."""
     d, width, rows = c.d_latents, c.d_model, c.max_position_embeddings
     match c.head:
         case "masked_lm":

@@ -26,7 +26,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 @family("dpr")
 def dpr(c: Config) -> Block:
-    """BERT without a pooler for questions or passages, or one that marks answers (DPRQuestionEncoder, 2004.04906)."""
+    """BERT without a pooler for questions or passages, or with answer spans (DPRQuestionEncoder, 2004.04906)."""
     d, narrow = c.hidden_size, c.projection_dim
     heads: dict[str, Component] = {"encode_proj": dense_head(c, narrow, per="sequence")} if narrow else {}
     if c.head == "question_answering":
@@ -38,13 +38,13 @@ def dpr(c: Config) -> Block:
 
 @family("electra")
 def electra(c: Config) -> Block:
-    """BERT with narrow embeddings, without a pooler; pre-training tells replaced tokens (ElectraForPreTraining)."""
+    """BERT with narrow embeddings, without a pooler; pre-training detects replaced tokens (ElectraForPreTraining)."""
     return encoder(c, narrow_embeddings(c, c.embedding_size), encoder_layer(c), electra_heads(c))
 
 
 @family("layoutlm")
 def layoutlm(c: Config) -> Block:
-    """BERT with tables for a token's place on the page, and a pooler in every class (LayoutLMForMaskedLM)."""
+    """BERT with tables for the position of a token on the page, and a pooler in every class (LayoutLMForMaskedLM)."""
     place = Embedding(rows=c.max_2d_position_embeddings, width=c.hidden_size)
     places = {f"{axis}_positions": place for axis in ("x", "y", "height", "width")}
     heads = encoder_heads(c, c.hidden_size, pooled=ALL_HEADS)
@@ -53,7 +53,7 @@ def layoutlm(c: Config) -> Block:
 
 @family("roformer")
 def roformer(c: Config) -> Block:
-    """BERT with rotary positions, kept as a table of the width of a head, without a pooler (RoFormerForMaskedLM)."""
+    """BERT with rotary positions stored as a table of head width, without a pooler (RoFormerForMaskedLM)."""
     width = c.embedding_size or c.hidden_size
     table = Embedding(rows=c.max_position_embeddings, width=equal_heads(c))
     before = narrow_embeddings(c, width, rows=0) | {"positions": table}
@@ -63,7 +63,7 @@ def roformer(c: Config) -> Block:
 
 @family("tapas")
 def tapas(c: Config) -> Block:
-    """BERT with seven tables of a token's place in a table, and heads that pick cells (TapasForMaskedLM)."""
+    """BERT with seven tables for the position of a token in a table, and cell selection heads (TapasForMaskedLM)."""
     d, sizes = c.hidden_size, c.layer_indices("type_vocab_sizes") or [3, 256, 256, 2, 256, 256, 10]
     places = {f"token_types_{i}": Embedding(rows=rows, width=d) for i, rows in enumerate(sizes)}
     if c.head == "question_answering":
@@ -79,7 +79,7 @@ def tapas(c: Config) -> Block:
 
 @family("xmod")
 def xmod(c: Config) -> Block:
-    """RoBERTa with an adapter for each language in each layer, all of them counted as used (XmodForMaskedLM)."""
+    """RoBERTa with an adapter for each language in each layer, all counted as active (XmodForMaskedLM)."""
     d, first = c.hidden_size, c.pre_norm
     adapter = Mlp(width=d, hidden=d // c.adapter_reduction_factor, gated=False, bias=True)
     languages = block("ffn", **{str(language): adapter for language in c.raw("languages") or ["en_XX"]})
@@ -91,9 +91,9 @@ def xmod(c: Config) -> Block:
 
 @family("luke")
 def luke(c: Config) -> Block:
-    """RoBERTa that reads entities too, with queries for each pair of word and entity (LukeForMaskedLM)."""
+    """RoBERTa with entities as input, and queries for each pair of word and entity (LukeForMaskedLM)."""
     d, width = c.hidden_size, c.entity_emb_size
-    query = Linear(d_in=d, d_out=d, bias=True, per="never")  # without entities
+    query = Linear(d_in=d, d_out=d, bias=True, per="never")  # a forward pass without entities
     aware = c.use_entity_aware_attention
     attn = mha(c, inner=block(w2e_q_proj=query, e2w_q_proj=query, e2e_q_proj=query) if aware else None)
     tables = embeddings(c, d)
@@ -105,7 +105,7 @@ def luke(c: Config) -> Block:
 
 
 def luke_heads(c: Config) -> dict[str, Component]:
-    """Words are told by a matrix of their own, entities by their table; classifiers of one, two or three vectors."""
+    """Words are predicted by a separate matrix, entities by their table; classifiers of one, two or three vectors."""
     d, width = c.hidden_size, c.entity_emb_size
     joined = {"entity_classification": 1, "entity_pair_classification": 2, "entity_span_classification": 3}
     if c.head in joined:

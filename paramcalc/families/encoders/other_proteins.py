@@ -15,12 +15,12 @@ from paramcalc.tree.leaves import Embedding, Linear, Param
 
 @family("esm")
 def esm(c: Config) -> Block:
-    """Pre-norm encoder for proteins that can tell contacts from its attention maps (EsmForMaskedLM)."""
+    """Pre-norm encoder for proteins with contact prediction from its attention maps (EsmForMaskedLM)."""
     if c.vocab_size is None:
         raise c.missing("vocab_size")
     if c.raw("add_bias_fnn") is False:
         c.doubts.append("esm: add_bias_fnn is false: the Hub's own class gates its FFNs, which this count does not")
-    d, kind = c.hidden_size, c.position_embedding_type  # the class gives any other kind no positions at all
+    d, kind = c.hidden_size, c.position_embedding_type  # the class builds no positions for any other kind
     before = embeddings(c, d, rows=None if kind == "absolute" else 0, types=False, norm=c.emb_layer_norm_before)
     if kind == "rotary":
         before["rotary"] = Param(shape=(((c.head_dim or equal_heads(c)) + 1) // 2,), buffer=True)

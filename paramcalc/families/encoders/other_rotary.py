@@ -18,7 +18,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 @family("gte")
 def gte(c: Config) -> Block:
-    """BERT with rotary positions and gated FFNs whose last matrix alone has a bias (GteForMaskedLM)."""
+    """BERT with rotary positions and gated FFNs, whose down projection alone has a bias (GteForMaskedLM)."""
     head = masked_lm_head(c, c.hidden_size, spare_bias=False)
     heads = encoder_heads(c, c.hidden_size, lm_head=head, pooled=("sequence_classification",))
     ffn = Mlp(width=c.hidden_size, hidden=c.intermediate_size, gated=True, down_bias=True)
@@ -28,7 +28,7 @@ def gte(c: Config) -> Block:
 
 @family("new")
 def new(c: Config) -> Block:
-    """GTE under the names of its own class, perhaps without kinds of token (NewForMaskedLM)."""
+    """GTE in the code of its publisher, with optional token types (NewForMaskedLM)."""
     unpublished(c)
     c.require(c.rope_positions == "rope", f"position_embedding_type is {c.rope_positions}", "only rope can be counted")
     c.require(
@@ -50,7 +50,7 @@ def jina_embeddings_v3(c: Config) -> Block:
 
 @family("neomme")
 def neomme(c: Config) -> Block:
-    """Encoder of words and image patches: low-rank embeddings, gated attention, bare norms (NeoMMEForMaskedLM)."""
+    """Encoder of text and image patches: low-rank embeddings, gated attention, bare norms (NeoMMEForMaskedLM)."""
     d, rank, depth = c.hidden_size, c.embedding_rank, c.num_hidden_layers
     patch = 3 * c.patch_size * c.patch_size
     words = attention_types(c, [FULL if (i + 1) % 6 == 0 or i == depth - 1 else SLIDING for i in range(depth)])
@@ -86,7 +86,7 @@ def neomme_layer(c: Config, *, window: int | None) -> Block:
 
 
 def neomme_heads(c: Config) -> dict[str, Component]:
-    """Both steps of the embedding backwards, or vectors for retrieval."""
+    """The two steps of the embedding in reverse, or vectors for retrieval."""
     d, rank, tied = c.hidden_size, c.embedding_rank, c.tie_word_embeddings
     match c.head:
         case "masked_lm":

@@ -12,13 +12,13 @@ from paramcalc.tree.containers import Block
 
 @family("roberta", "camembert", "data2vec-text", "xlm-roberta")
 def roberta(c: Config) -> Block:
-    """BERT whose classifiers replace the pooler by a dense layer of their own (RobertaForMaskedLM)."""
+    """BERT whose classifiers have a dense layer instead of the pooler (RobertaForMaskedLM)."""
     return encoder(c, embeddings(c, c.hidden_size), encoder_layer(c), roberta_heads(c))
 
 
 @family("roberta-prelayernorm", embed_norm=True)
 @family("xlm-roberta-xl", embed_norm=False)
 def roberta_prelayernorm(c: Config) -> Block:
-    """RoBERTa with the norms first, perhaps one after the embeddings too (RobertaPreLayerNormForMaskedLM)."""
+    """RoBERTa with the norms first, optionally also after the embeddings (RobertaPreLayerNormForMaskedLM)."""
     before = embeddings(c, c.hidden_size, norm=c.embed_norm)
     return encoder(c, before, encoder_layer(c, norm_first=True), roberta_heads(c), norm=layer_norm(c))

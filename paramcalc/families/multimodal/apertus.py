@@ -16,8 +16,8 @@ from paramcalc.tree.component import Component
 
 @family("apertus1p5", ties="above")
 def apertus1p5(c: Config) -> Component:
-    """Apertus over codes of images and sound, and what makes these (Apertus1p5ForConditionalGeneration)."""
+    """Apertus over image and audio codes, with both tokenizers (Apertus1p5ForConditionalGeneration)."""
     if text_alone(c):
         return section_alone(c, "vision_config", "audio_config")
-    (seen, _), (heard, _) = tower_in(c, "vision_config"), tower_in(c, "audio_config")
-    return assemble_multimodal(own_language_model(c)[0], image_tokenizer=seen, audio_tokenizer=heard)
+    (images, _), (audio, _) = tower_in(c, "vision_config"), tower_in(c, "audio_config")
+    return assemble_multimodal(own_language_model(c)[0], image_tokenizer=images, audio_tokenizer=audio)

@@ -35,11 +35,11 @@ def blip_vision(v: Config) -> Block:
 def blip(c: Config) -> Component:
     """A ViT, and BERT as a decoder that attends to it (BLIP, 2201.12086; BlipForConditionalGeneration).
 
-    To answer, a second BERT reads the question; both are built alike.
+    For question answering, a second BERT of the same layout encodes the question.
     """
     if c.head not in ("seq2seq_lm", "question_answering", "none"):
         raise unknown_head(c)
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     text, whole = own_text(c), c.head != "none"
     cross = mha(text, source="cross", kv_width=v.hidden_size)
     plain = encoder_layer(text).items
@@ -62,7 +62,7 @@ def blip(c: Config) -> Component:
         text_proj=Linear(d_in=text.hidden_size, d_out=c.projection_dim),
         scale=Param(shape=(1,)),
     )
-    return assemble_multimodal(language, vision_tower=seen, projector=None if whole else compared)
+    return assemble_multimodal(language, vision_tower=vision, projector=None if whole else compared)
 
 
 SEQ2SEQ_LANGUAGES = ("t5", "mt5", "umt5")
@@ -71,7 +71,7 @@ SEQ2SEQ_LANGUAGES = ("t5", "mt5", "umt5")
 @family("blip-2", base_without_head=False)
 @family("instructblip", "instructblipvideo", base_without_head=True)
 def blip_2(c: Config) -> Component:
-    """A ViT, a Q-Former, and a language model, OPT or T5 most often (BLIP-2, 2301.12597; Blip2...Generation)."""
+    """A ViT, a Q-Former, and a language model, most often OPT or T5 (BLIP-2, 2301.12597; Blip2...Generation)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     kind = c.section_kind("text_config")
@@ -80,7 +80,7 @@ def blip_2(c: Config) -> Component:
     c.require(head == "seq2seq_lm" or split_class(text.main_class)[1] == "lm", f"text_config is a {kind}")
     if c.head == "none" and c.base_without_head:
         head = "none"
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     former, q = tower_in(c, "qformer_config", encoder_hidden_size=v.hidden_size)
     view = c.section("text_config", text.schema, family=kind, head=head)
     projector = block(
@@ -89,4 +89,4 @@ def blip_2(c: Config) -> Component:
         qformer=former,
         proj=Linear(d_in=q.hidden_size, d_out=view.hidden_size, bias=True),
     )
-    return assemble_multimodal(text.recipe(view), vision_tower=seen, projector=projector)
+    return assemble_multimodal(text.recipe(view), vision_tower=vision, projector=projector)

@@ -13,7 +13,7 @@ from paramcalc.tree.leaves import Linear, Norm
 
 @family("cohere2_vision", "aya_vision", ties="above")
 def cohere2_vision(c: Config) -> Component:
-    """SigLIP, neighbouring patches joined, a gated projection, Command R (AyaVisionForConditionalGeneration)."""
+    """SigLIP, merged patches, a gated projection, Command R (AyaVisionForConditionalGeneration)."""
     aya, side = c.family == "aya_vision", c.downsample_factor
 
     def projector(v: Config, d: int) -> Block:

@@ -1,4 +1,4 @@
-"""Cosmos 3."""
+"""Cosmos 3: Omni and Edge."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def deepseek_vl(c: Config) -> Component:
 
 @family("deepseek_vl_hybrid", ties="above")
 def deepseek_vl_hybrid(c: Config) -> Component:
-    """SigLIP beside Segment Anything's tower, both projected and joined, Llama (DeepSeek-VL, 2403.05525)."""
-    seen, v = vision_tower(c, any_kind=True)
+    """SigLIP and Segment Anything's tower, projected and joined, and Llama (DeepSeek-VL, 2403.05525)."""
+    vision, v = vision_tower(c, any_kind=True)
     fine, f = tower_in(c, "high_res_vision_config")
     language, d = any_language_model(c)
     out, half = f.output_channels, symbolic("d / 2", d // 2, origin="hidden_size / 2")
@@ -53,7 +53,7 @@ def deepseek_vl_hybrid(c: Config) -> Component:
     )
     return assemble_multimodal(
         language,
-        vision_tower=seen,
+        vision_tower=vision,
         fine_tower=with_stack_role(fine, "fine vision"),
         fine_proj=fine_proj,
         projector=projector,
@@ -65,7 +65,7 @@ def deepseek_vl_hybrid(c: Config) -> Component:
 
 @tower("deepseek_ocr2_sam_vision_model", "unlimited_ocr_sam_vision_model")
 def sam_with_convolutions(v: Config) -> Block:
-    """Segment Anything's tower, and two convolutions that shrink what it puts out (DeepseekOcr2SamVisionEncoder)."""
+    """Segment Anything's tower with two convolutions that reduce its output (DeepseekOcr2SamVisionEncoder)."""
     first, second = downsample_channels(v)
     return block(
         "vision",
@@ -76,7 +76,7 @@ def sam_with_convolutions(v: Config) -> Block:
 
 
 def downsample_channels(v: Config) -> tuple[int, int]:
-    """Channels behind each of the two convolutions."""
+    """Output channels of the two convolutions."""
     stated = v.list_of("downsample_channels")
     if stated is None:
         return 512, v.last_channels
@@ -86,7 +86,7 @@ def downsample_channels(v: Config) -> tuple[int, int]:
 
 @tower("deepseek_ocr2_encoder")
 def deepseek_ocr2_encoder(v: Config) -> Block:
-    """Qwen2's layers, which queries and patches pass together (DeepSeek-OCR 2; DeepseekOcr2VisionEncoder)."""
+    """Qwen2's layers over queries and patches together (DeepSeek-OCR 2; DeepseekOcr2VisionEncoder)."""
     layer = pre_norm(rms(v), gqa(v, qkv_bias=True), glu(v))
     table = {f"queries_{rows}": Embedding(rows=rows, width=v.hidden_size) for rows in (144, 256)}
     return block("vision", **table, layers=stack("page", Run(v.num_hidden_layers, layer)), norm=rms(v))
@@ -94,7 +94,7 @@ def deepseek_ocr2_encoder(v: Config) -> Block:
 
 @tower("unlimited_ocr_vision_encoder")
 def unlimited_ocr_encoder(v: Config) -> Block:
-    """CLIP's layers over the other tower's patches (UnlimitedOcrVisionEncoder)."""
+    """CLIP's layers over the patches of the other tower (UnlimitedOcrVisionEncoder)."""
     return block(
         "vision",
         class_token=Param(shape=(v.hidden_size,)),
@@ -106,7 +106,7 @@ def unlimited_ocr_encoder(v: Config) -> Block:
 
 @tower("deepseek_ocr2_vision", "unlimited_ocr_vision")
 def sam_and_encoder(v: Config) -> Block:
-    """Segment Anything's tower, and an encoder of what it puts out (DeepseekOcr2VisionModel)."""
+    """Segment Anything's tower, and an encoder of its output (DeepseekOcr2VisionModel)."""
     (fine, _), (page, _) = tower_in(v, "sam_config"), tower_in(v, "encoder_config")
     return block("vision", fine=fine, page=page)
 

@@ -24,9 +24,7 @@ from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
 from paramcalc.tree.leaves import Linear, Norm
 
-DEFAULT_EXPERT_COUNTS = (
-    [-1] * 25 + list(range(4, 65, 4)) + [64]
-)  # experts of each layer; dense where it is not positive
+DEFAULT_EXPERT_COUNTS = [-1] * 25 + list(range(4, 65, 4)) + [64]  # experts of each layer; dense if not positive
 WHISPER_NAMES = {
     "d_model": "hidden_size",
     "encoder_attention_heads": "num_attention_heads",
@@ -38,7 +36,7 @@ WHISPER_NAMES = {
 
 @tower("dots3_note_vision_encoder")
 def dots3_vision(v: Config) -> Block:
-    """Llama's layer, in the later ones with ever more experts, and a merger (Dots3NoteVisionModel)."""
+    """Llama's layer with a growing number of experts in later layers, and a merger (Dots3NoteVisionModel)."""
     d, norm = v.hidden_size, rms(v)
     attn = mha(v, bias=v.attention_bias, qk_norm=Norm(width=equal_heads(v)))
     kinds = dots3_expert_counts(v)
@@ -63,7 +61,7 @@ def dots3_vision(v: Config) -> Block:
 
 
 def dots3_expert_counts(v: Config) -> list[tuple[int, int]]:
-    """The experts of each layer, none where it is dense, and how many of them are used."""
+    """The experts of each layer (none in dense ones), and how many of them a token uses."""
     depth, used = v.num_hidden_layers, v.num_experts_per_tok
     pyramid = v.list_of("pyramid_num_routed") or (DEFAULT_EXPERT_COUNTS if v.raw("mlp_layer_types") is None else None)
     if pyramid is None:
@@ -85,9 +83,9 @@ def dots3_expert_counts(v: Config) -> list[tuple[int, int]]:
 
 @tower("dots3_note_audio_encoder")
 def dots3_audio(v: Config) -> Block:
-    """Three strided convolutions over a spectrogram, Llama's layers, two more (Dots3NoteAudioModel).
+    """Three strided convolutions over a spectrogram, Llama's layers, two linear layers (Dots3NoteAudioModel).
 
-    Published files have the sizes in a section with Whisper's names, of which the class looks at nothing else.
+    Published files have the sizes in a section with Whisper's names; the class ignores its other keys.
     """
     stated = v.raw("whisper_config") or {}
     w = v.section("whisper_config", v.section_schema("whisper_config")._replace(unused=stated))
@@ -116,7 +114,7 @@ def dots3_audio(v: Config) -> Block:
 
 @family("dots3_note", ties="above")
 def dots3_note(c: Config) -> Component:
-    """A tower with a pyramid of experts, an encoder of sound, dots3 (Dots3NoteForConditionalGeneration).
+    """A vision tower with a pyramid of experts, an audio encoder, dots3 (Dots3NoteForConditionalGeneration).
 
     Published files hold the language model's fields at the top.
     """
@@ -125,8 +123,8 @@ def dots3_note(c: Config) -> Component:
             c.raw("vision_config"), c.raw("audio_config")
             return get_family("dots3_note_text").recipe(c)
         return section_alone(c, "vision_config", "audio_config")
-    (seen, v), (sound, a) = tower_in(c, "vision_config"), tower_in(c, "audio_config")
+    (vision, v), (audio, a) = tower_in(c, "vision_config"), tower_in(c, "audio_config")
     language, d = own_language_model(c, flat=True)
     c.require(v.adapter_out_dim == d, f"adapter_out_dim of vision_config ({v.adapter_out_dim}) is not {d}")
     c.require(a.adapter_out_dim == d, f"adapter_out_dim of audio_config ({a.adapter_out_dim}) is not {d}")
-    return assemble_multimodal(language, vision_tower=seen, audio_tower=sound)
+    return assemble_multimodal(language, vision_tower=vision, audio_tower=audio)

@@ -1,4 +1,4 @@
-"""ERNIE 4.5 VL."""
+"""ERNIE 4.5 with images."""
 
 from __future__ import annotations
 

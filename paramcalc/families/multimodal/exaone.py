@@ -1,4 +1,4 @@
-"""EXAONE 4.5."""
+"""EXAONE 4.5 with images."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def exaone4_5_vision(v: Config) -> Block:
 
 @family("exaone4_5", ties="above")
 def exaone4_5(c: Config) -> Component:
-    """A tower of windowed attention, a merger, EXAONE 4 (Exaone4_5_ForConditionalGeneration)."""
+    """A tower with windowed attention, a merger, EXAONE 4 (Exaone4_5_ForConditionalGeneration)."""
     return wrap_any_language_model(c, lambda v, _: qwen2_5_merger(v), any_tower=False)

@@ -15,7 +15,7 @@ from paramcalc.tree.leaves import Linear, Param
 @family("gemma3", ties="above")
 @family("shieldgemma2", ties="either")
 def gemma3(c: Config) -> Component:
-    """SigLIP, its patches averaged and projected, Gemma 3 (Gemma3ForConditionalGeneration)."""
+    """SigLIP, averaged and projected patches, Gemma 3 (Gemma3ForConditionalGeneration)."""
     return vision_language_model(c, gemma3_projector, any_tower=True)
 
 
@@ -31,7 +31,7 @@ def paligemma(c: Config) -> Component:
 
 @family("gemma4_assistant", "gemma4_unified_assistant")
 def gemma4_assistant(c: Config) -> Component:
-    """A small Gemma 4 that drafts for a large one, whose keys and values it borrows (Gemma4AssistantForCausalLM)."""
+    """A small draft model for a large Gemma 4, whose keys and values it shares (Gemma4AssistantForCausalLM)."""
     kind = f"{c.family.removesuffix('assistant')}text"
     text = section_language_model(c, "text_config", kind, tie_word_embeddings=c.tie_word_embeddings, borrows_all=True)
     (view,), parts = c.sections(), dict(text.parts())

@@ -1,4 +1,4 @@
-"""Gemma 3n and 4 with images and audio. In Gemma 4 each tower is optional: it is there if the file describes it."""
+"""Gemma 3n and 4 with images and audio. In Gemma 4 each tower is built only if the file describes it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from paramcalc.components import SharedReference
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa, sized_attention
+from paramcalc.families.builders.audio import tower_norm
 from paramcalc.families.builders.decoder import norms_around, rms
 from paramcalc.families.builders.ffn import glu, mlp
 from paramcalc.families.builders.towers import tower, tower_in
@@ -21,7 +22,7 @@ from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
 
 
 def gemma_language_model(c: Config, head: str | None = None, **ours: Any) -> tuple[Component, Config]:
-    """The language model, whose head the whole file ties, and its view. `ours` is what the whole decides besides."""
+    """The language model and its view; the outer config ties the head, and decides the fields in `ours`."""
     kind = f"{c.family}_text"
     reading = get_family(kind).schema
     fixed = {} if text_alone(c) else {"tie_word_embeddings": c.tie_word_embeddings, **ours}
@@ -32,17 +33,12 @@ def gemma_language_model(c: Config, head: str | None = None, **ours: Any) -> tup
 # -- audio -----------------------------------------------------------------------------------------------------------
 
 
-def gemma_audio_norm(width: int) -> Norm:
-    """A norm in a tower for sound, which is counted as a whole."""
-    return Norm(width=width, category="other")
-
-
 def gemma_conformer_layer(a: Config, *, kernel: int, clipped: bool) -> Block:
     """Half an FFN, attention with relative positions, a gated convolution, half an FFN (2005.08100); no biases.
 
     `clipped`: each of its ten matrices has four bounds, which are buffers.
     """
-    d, h, norm = a.hidden_size, a.num_attention_heads, gemma_audio_norm(a.hidden_size)
+    d, h, norm = a.hidden_size, a.num_attention_heads, tower_norm(a.hidden_size, bias=False)
     d_h = symbolic("d_h", d // h, origin="d / h, rounded down")
     relative = block(relative_proj=Linear(d_in=d, d_out=h * d_h), scale=Param(shape=(d_h,)))
     attn = sized_attention(d, h, d_h, inner=relative, out_in=d)
@@ -67,7 +63,7 @@ def gemma_conformer_layer(a: Config, *, kernel: int, clipped: bool) -> Block:
 
 
 def per_convolution(a: Config, name: str, default: tuple[Any, Any]) -> tuple[Any, Any]:
-    """A field that holds something for each of the two convolutions."""
+    """A field with an entry for each of the two convolutions."""
     stated = a.list_of(name)
     a.require(stated is None or len(stated) == 2, f"{name} must have an entry for each of the two convolutions")
     return default if stated is None else (stated[0], stated[1])
@@ -78,11 +74,11 @@ def gemma3n_audio(a: Config) -> Block:
     channels = [a.size("sscp_conv_channel_size", n) for n in per_convolution(a, "sscp_conv_channel_size", (128, 32))]
     kernels = per_convolution(a, "sscp_conv_kernel_size", ((3, 3), (3, 3)))
     strides = per_convolution(a, "sscp_conv_stride_size", ((2, 2), (2, 2)))
-    bins, front, seen = a.input_feat_size, {}, 1
+    bins, front, d_in = a.input_feat_size, {}, 1
     for i, (out, (height, width), (_, stride)) in enumerate(zip(channels, kernels, strides, strict=True)):
-        conv = PatchEmbedding(width=out, channels=seen, patch=(height, width), bias=False)
-        front[f"conv_{i}"] = block(conv=conv, norm=gemma_audio_norm(out))
-        bins, seen = (bins + 2 - width) // stride + 1, out
+        conv = PatchEmbedding(width=out, channels=d_in, patch=(height, width), bias=False)
+        front[f"conv_{i}"] = block(conv=conv, norm=tower_norm(out, bias=False))
+        bins, d_in = (bins + 2 - width) // stride + 1, out
     left = symbolic("bins", bins, origin="input_feat_size after two strided convolutions")
     return block(
         "other",
@@ -101,7 +97,8 @@ def gemma4_audio(a: Config) -> Block:
     )
     convs = {
         f"conv_{i}": block(
-            conv=PatchEmbedding(width=d_out, channels=d_in, patch=(3, 3), bias=False), norm=gemma_audio_norm(d_out)
+            conv=PatchEmbedding(width=d_out, channels=d_in, patch=(3, 3), bias=False),
+            norm=tower_norm(d_out, bias=False),
         )
         for i, (d_in, d_out) in enumerate(((1, first), (first, last)))
     }
@@ -120,11 +117,11 @@ def gemma4_audio(a: Config) -> Block:
 
 TIMM_NETWORK_SIZES = {
     "mobilenetv5_300m_enc": 294_126_912
-}  # convolutional, of timm: its sizes are no part of any config
+}  # a convolutional network of timm, whose sizes are in no config
 
 
 def gemma3n_vision(v: Config) -> Block:
-    """MobileNet V5, as timm builds it."""
+    """MobileNet V5 of timm."""
     v.require(v.network in TIMM_NETWORK_SIZES, f"vision_config names the network {v.network}, which is not known")
     size = symbolic(v.network, TIMM_NETWORK_SIZES[v.network], origin="timm's network of that name")
     return block("vision", network=Param(shape=(size,)))
@@ -132,7 +129,7 @@ def gemma3n_vision(v: Config) -> Block:
 
 @tower("gemma4_vision")
 def gemma4_vision(v: Config) -> Block:
-    """Gemma's layer with norms on query and key heads, and a table of positions for each axis (Gemma4VisionModel)."""
+    """Gemma's layer with QK norms, and a table of positions for each axis (Gemma4VisionModel)."""
     d, norm = v.hidden_size, Norm(width=v.head_dim)
     layer = norms_around(rms(v), gqa(v, q_norm=norm, k_norm=norm), glu(v))
     bounds = Param(shape=(7, 4), buffer=True) if v.use_clipped_linears else None
@@ -150,7 +147,7 @@ def gemma4_vision(v: Config) -> Block:
 
 @family("gemma3n")
 def gemma3n(c: Config) -> Component:
-    """MobileNet for images, a conformer for sound, Gemma 3n (Gemma3nForConditionalGeneration)."""
+    """MobileNet for images, a conformer for audio, Gemma 3n (Gemma3nForConditionalGeneration)."""
     text, view = gemma_language_model(c)
     if text_alone(c):
         c.raw("vision_config")
@@ -172,69 +169,69 @@ def gemma3n(c: Config) -> Component:
 
 
 def optional_section(c: Config, name: str) -> Config | None:
-    """A view of a tower's section; None where the file has none, or the class is the language model's own."""
+    """A view of a tower's section; None if the file has none, or the class is that of the language model alone."""
     stated = c.raw(name) is not None
     return c.section(name) if stated and not text_alone(c) else None
 
 
 @family("gemma4")
 def gemma4(c: Config) -> Component:
-    """A ViT, a conformer for sound, Gemma 4; towers only where described (Gemma4ForConditionalGeneration)."""
+    """A ViT, a conformer for audio, Gemma 4, each tower optional (Gemma4ForConditionalGeneration)."""
     text, view = gemma_language_model(c)
     described = c.raw("vision_config") is not None and not text_alone(c)
-    seen, v = tower_in(c, "vision_config") if described else (None, None)
+    vision, v = tower_in(c, "vision_config") if described else (None, None)
     a = optional_section(c, "audio_config")
     widths = {"vision": v.hidden_size if v else None, "audio": a.output_proj_dims if a else None}
     return assemble_multimodal(
         text,
-        vision_tower=seen,
+        vision_tower=vision,
         audio_tower=gemma4_audio(a) if a else None,
         projector=tower_projections(widths, view.hidden_size),
     )
 
 
 def tower_projections(widths: dict[str, int | None], d_out: int) -> Block | None:
-    """A matrix from each tower's width to the language model's."""
+    """A projection from each tower's width to the language model's."""
     found = {name: Linear(d_in=width, d_out=d_out) for name, width in widths.items() if width is not None}
     return block("projector", **found) if found else None
 
 
 @family("diffusion_gemma")
 def diffusion_gemma(c: Config) -> Component:
-    """Gemma 4 with experts, run as an encoder and once more to denoise a block (DiffusionGemmaForBlockDiffusion).
+    """Gemma 4 with experts, run as an encoder and again to denoise a block (DiffusionGemmaForBlockDiffusion).
 
-    tie_word_embeddings ties all matrices and scales of the two runs, not the tables alone; biases stay apart.
+    tie_word_embeddings ties all matrices and scales of the two runs, not only the tables; biases stay separate.
     """
     alone = c.head == "encoder"
     head, passes = ("none", 1) if alone else (None, 2 if c.tie_word_embeddings else 1)
     text, view = gemma_language_model(c, head=head, passes=passes)
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     return assemble_multimodal(
         text if alone else with_denoiser(text, view),
-        vision_tower=seen,
+        vision_tower=vision,
         projector=tower_projections({"vision": v.hidden_size}, view.hidden_size),
     )
 
 
 def with_denoiser(text: Component, c: Config) -> Block:
-    """The language model with a second way in: the tokens of a block, and the last guess at them."""
+    """The language model with a second input: the tokens of a block, and the last prediction for them."""
     parts, tied = dict(text.parts()), c.tie_word_embeddings
     table, norm, head = parts["embed_tokens"], parts["norm"], parts.pop("lm_head", None)
-    again: Component | None = parts["layers"].replace(role="denoiser", causal=False)
+    second_pass: Component | None = parts["layers"].replace(role="denoiser", causal=False)
     if tied:
-        again = stack("denoiser", untied_layers(parts["layers"])) if c.attention_bias else None
+        second_pass = stack("denoiser", untied_layers(parts["layers"])) if c.attention_bias else None
     return block(
         **parts,
         block_tokens=table.replace(tied_to="embed_tokens" if tied else None),
         block_guess=block(norm=rms(c), ffn=glu(c)),
-        block_layers=again,
+        block_layers=second_pass,
         block_norm=SharedReference(part=norm, owner="norm") if tied else norm,
         lm_head=head,
     ).replace(inexact="a block is denoised in as many steps as a schedule takes; one is counted")
 
 
 def untied_layers(layers: Component) -> Iterator[Component]:
-    """The layers once more with the matrices of the first time, but with biases and scaling buffers of their own."""
+    """A second pass through the layers: shared matrices, but separate biases and scaling buffers."""
     numbered = (layer for run in stacks(layers)[0].runs for layer in [run.layer] * int(run.repeat))
     for number, layer in enumerate(numbered):
         parts = dict(layer.parts())
@@ -250,7 +247,7 @@ def untied_layers(layers: Component) -> Iterator[Component]:
 
 @family("gemma4_unified")
 def gemma4_unified(c: Config) -> Component:
-    """Gemma 4 with patches and waveforms projected straight into it (Gemma4UnifiedForConditionalGeneration)."""
+    """Gemma 4 with patches and waveforms projected directly (Gemma4UnifiedForConditionalGeneration)."""
     text, view = gemma_language_model(c)
     v, a = optional_section(c, "vision_config"), optional_section(c, "audio_config")
     widths = {"vision": v.output_proj_dims if v else None, "audio": a.audio_embed_dim if a else None}
@@ -260,7 +257,7 @@ def gemma4_unified(c: Config) -> Component:
 
 
 def unified_patches(v: Config) -> Block:
-    """Patches and their positions on each axis, normalised before, after, and with positions."""
+    """Patches with positions on each axis; norms before, after, and with positions."""
     side, d = v.patch_size * v.pooling_kernel_size, v.mm_embed_dim
     norm = Norm(width=d, bias=True)
     return block(

@@ -36,7 +36,7 @@ def glm4v_vision(v: Config) -> Block:
 
 
 def glm4v_merger(v: Config, hidden: int) -> Block:
-    """A convolution over neighbouring vectors, a projection with a norm, and a gated FFN of this width."""
+    """A convolution over neighbouring vectors, a projection with a norm, and a gated FFN of width `hidden`."""
     out, side = v.out_hidden_size, v.spatial_merge_size
     return block(
         "projector",
@@ -55,7 +55,7 @@ def glm4v(c: Config) -> Component:
 
 @family("glm46v", "glmga", ties="above")
 def glm46v(c: Config) -> Component:
-    """GLM-4.1V's tower and merger, and any language model: dense or with experts (Glm46VForConditionalGeneration)."""
+    """GLM-4.1V's tower and merger, and any language model, dense or with experts (Glm46VForConditionalGeneration)."""
     return wrap_any_language_model(c, lambda v, _: glm4v_merger(v, v.intermediate_size), any_tower=False)
 
 
@@ -64,7 +64,7 @@ def glm46v(c: Config) -> Component:
 
 @tower("glm_ocr_vision", "glm5_next_vision")
 def glm_ocr_vision(v: Config) -> Block:
-    """Llama's layer with norms on queries and keys, and rotary positions (GlmOcrVisionModel)."""
+    """Llama's layer with QK norms and rotary positions (GlmOcrVisionModel)."""
     norm = Norm(width=equal_heads(v))
     attn = mha(v, qkv_bias=v.attention_bias, out_bias=v.attention_bias, qk_norm=norm)
     layer = pre_norm(rms(v), attn, glu(v, bias=v.attention_bias))

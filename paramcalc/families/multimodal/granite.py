@@ -36,7 +36,7 @@ def granite4_vision(c: Config) -> Component:
             positions=Param(shape=(1, sides[1] ** 2, dv)),
             proj=Linear(d_in=dv, d_out=d, bias=True),
         )
-        count = len(c.list_of("deepstack_layer_map") or ()) + 4  # four more for the corners of each window
+        count = len(c.list_of("deepstack_layer_map") or ()) + 4  # plus four for the corners of each window
         windows = {f"window_{i}": block(**ends, qformer=with_stack_role(former, f"window {i}")) for i in range(count)}
         return block("projector", newline=Param(shape=(d,)), **windows)
 
@@ -48,7 +48,7 @@ def granite4_vision(c: Config) -> Component:
 
 @family("granite_docling", ties="above")
 def granite_docling(c: Config) -> Component:
-    """SigLIP, a coarse and a fine way to join patches, Granite (GraniteDoclingForConditionalGeneration)."""
+    """SigLIP, a coarse and a fine merger of patches, Granite (GraniteDoclingForConditionalGeneration)."""
 
     def projector(v: Config, d: int) -> Block:
         del d
@@ -76,7 +76,7 @@ def granite_docling(c: Config) -> Component:
 
 
 def density_router(c: Config, width: int) -> Block:
-    """Says whether a page needs the fine way."""
+    """A classifier that decides whether a page needs the fine merger."""
     hidden = c.density_router_hidden_size
     one = Linear(d_in=width, d_out=1, bias=True)
     return block(attn=one, norm=Norm(width=width, bias=True), **two_layers(width, hidden, 1))
@@ -106,7 +106,7 @@ def granite_speech_encoder(v: Config) -> Block:
 @family("granite_speech", "granite_speech_plus")
 def granite_speech(c: Config) -> Component:
     """A conformer, a Q-Former, Granite (Granite Speech, 2505.08699; GraniteSpeechForConditionalGeneration)."""
-    heard, _ = tower_in(c, "encoder_config")
+    audio, _ = tower_in(c, "encoder_config")
     former, q = tower_in(c, "projector_config")
     language, width = audio_text_model(c, tied=c.tie_word_embeddings)
     queries = symbolic("queries", c.window_size // c.downsample_rate, origin="window_size / downsample_rate")
@@ -116,4 +116,4 @@ def granite_speech(c: Config) -> Component:
         qformer=former,
         proj=Linear(d_in=q.hidden_size, d_out=width, bias=True),
     )
-    return assemble_multimodal(language, audio_tower=heard, projector=projector)
+    return assemble_multimodal(language, audio_tower=audio, projector=projector)

@@ -1,4 +1,4 @@
-"""Hunyuan VL and HY 4 VL."""
+"""Hunyuan-VL and HY 4 with images."""
 
 from __future__ import annotations
 

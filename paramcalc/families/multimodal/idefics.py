@@ -23,7 +23,7 @@ def idefics(c: Config) -> Component:
     """CLIP, and Llama with gated cross attention to it before some of its layers (IdeficsForVisionText2Text)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     resampler = idefics_resampler(c.section("perceiver_config"), v) if c.use_resampler else c.raw("perceiver_config")
     d, depth, d_v, more = c.hidden_size, c.num_hidden_layers, v.hidden_size, c.additional_vocab_size
     c.require(c.alpha_type in ("float", "vector"), f"alpha_type {c.alpha_type!r} is neither float nor vector")
@@ -43,11 +43,11 @@ def idefics(c: Config) -> Component:
         more_head=head.replace(tied_to="more_tokens") if head and tied else head,
         cross_layers=stack("cross", Run(depth // c.cross_layer_interval, crossed)),
     )
-    return assemble_multimodal(language, vision_tower=seen, projector=resampler if c.use_resampler else None)
+    return assemble_multimodal(language, vision_tower=vision, projector=resampler if c.use_resampler else None)
 
 
 def idefics_resampler(p: Config, v: Config) -> Block:
-    """Learned queries that look at the tower's output (IdeficsPerceiverResampler)."""
+    """Learned queries that attend to the tower's output (IdeficsPerceiverResampler)."""
     d_h = p.resampler_head_dim
     attn = sized_attention(v.hidden_size, p.resampler_n_heads, d_h, source="cross")
     if p.qk_layer_norms_perceiver:
@@ -59,8 +59,8 @@ def idefics_resampler(p: Config, v: Config) -> Block:
 
 @family("idefics2", ties="above")
 def idefics2(c: Config) -> Component:
-    """SigLIP, a gated projection, learned queries that look at it, Mistral (Idefics2, 2405.02246)."""
-    seen, v = tower_in(c, "vision_config")
+    """SigLIP, a gated projection, learned queries that attend to it, Mistral (Idefics2, 2405.02246)."""
+    vision, v = tower_in(c, "vision_config")
     language, d = any_language_model(c)
     text, p = c.sections()[-1], c.section("perceiver_config")
     c.require("intermediate_size" in text.values(), f"text_config is a {text.family}, which has no intermediate_size")
@@ -80,12 +80,12 @@ def idefics2(c: Config) -> Component:
         layers=stack("projector", Run(p.num_hidden_layers, layer)),
         norm=norm,
     )
-    return assemble_multimodal(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=vision, projector=projector)
 
 
 @family("idefics3", "smolvlm", ties="above")
 def idefics3(c: Config) -> Component:
-    """A ViT, neighbouring patches joined, one layer, a language model (Idefics3, 2408.12637)."""
+    """A ViT, merged patches, one layer, a language model (Idefics3, 2408.12637)."""
     side = c.scale_factor
 
     def projector(v: Config, d: int) -> Linear:

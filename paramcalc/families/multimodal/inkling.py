@@ -31,7 +31,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 @tower("inkling_audio")
 def inkling_audio(v: Config) -> Block:
-    """A table for each bin of a spectrogram, whose values are codes (InklingAudioModel)."""
+    """A table for each spectrogram bin, indexed by its code (InklingAudioModel)."""
     d = v.text_hidden_size
     table = Embedding(rows=v.num_codebooks * v.codebook_size, width=d)
     return block("other", embed_tokens=table, norm=tower_norm(d, bias=False))
@@ -39,7 +39,7 @@ def inkling_audio(v: Config) -> Block:
 
 @tower("inkling_vision")
 def inkling_vision(v: Config) -> Block:
-    """Linear layers that fold a patch of a few frames, step by step, into one vector (InklingVisionModel)."""
+    """Linear layers that merge a patch of a few frames step by step into one vector (InklingVisionModel)."""
     steps, d = fold_steps(v), v.text_hidden_size
     parts: dict[str, Component] = {}
     for i, ((t, h, channels), (t_next, h_next, wide)) in enumerate(pairwise(steps)):
@@ -52,7 +52,7 @@ def inkling_vision(v: Config) -> Block:
 
 
 def fold_scales(v: Config) -> list[tuple[int, int, int]]:
-    """Frames, sides and channels from one pixel to a whole patch, a prime factor at a time, sides first."""
+    """Frames, sides and channels from one pixel to a whole patch, one prime factor at a time, sides first."""
     v.require(v.patch_size > 1 and v.temporal_patch_size > 1, "patch_size and temporal_patch_size must be at least 2")
     sides, frames = (list(accumulate(prime_factors(size)[::-1], mul)) for size in (v.patch_size, v.temporal_patch_size))
     areas = [(1, side, -(-side * side * v.num_channels // 64) * 64) for side in sides]
@@ -60,7 +60,7 @@ def fold_scales(v: Config) -> list[tuple[int, int, int]]:
 
 
 def fold_steps(v: Config) -> list[tuple[int, int, int]]:
-    """The scale at the end of each layer: the one closest to even steps in the logarithm of what is joined."""
+    """The scale after each layer: the one closest to equal steps of the logarithm of the merged size."""
     known, depth = fold_scales(v), v.num_hidden_layers
     sizes = [log(t * side * side) for t, side, _ in known]
     whole = log(v.patch_size**2 * v.temporal_patch_size * v.num_channels)
@@ -82,9 +82,9 @@ def prime_factors(number: int) -> list[int]:
 
 @family("inkling_mm_model", ties="above")
 def inkling_mm(c: Config) -> Component:
-    """Layers that fold patches, a table for sound, Inkling (InklingForConditionalGeneration).
+    """Linear layers over patches, a table for audio, Inkling (InklingForConditionalGeneration).
 
-    A tower with fewer layers than scales is not counted: the class assigns them by a solver.
+    A tower with fewer layers than scales is not counted: the class assigns them with a solver.
     """
     if text_alone(c):
         return section_alone(c, "vision_config", "audio_config")
@@ -95,9 +95,9 @@ def inkling_mm(c: Config) -> Component:
     if v.num_hidden_layers < len(fold_scales(v)):
         only_text(c, "vision_config", "audio_config")
         return language
-    heard, _ = tower_in(c, "audio_config", text_hidden_size=d)
-    seen, _ = tower_in(c, "vision_config", text_hidden_size=d)
-    return assemble_multimodal(language, vision_tower=seen, audio_tower=heard)
+    audio, _ = tower_in(c, "audio_config", text_hidden_size=d)
+    vision, _ = tower_in(c, "vision_config", text_hidden_size=d)
+    return assemble_multimodal(language, vision_tower=vision, audio_tower=audio)
 
 
 # -- Inkling 2 -------------------------------------------------------------------------------------------------------

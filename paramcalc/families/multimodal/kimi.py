@@ -17,7 +17,7 @@ from paramcalc.tree.leaves import Norm, Param
 
 @tower("moonvit", "kimi_k25_vision")
 def moonvit(v: Config) -> Block:
-    """A ViT with a learned grid of positions, stretched to each image (MoonViT; Kimi-VL, 2504.07491, section 2.1)."""
+    """A ViT with a learned, interpolated grid of positions (MoonViT; Kimi-VL, 2504.07491, section 2.1)."""
     d = v.hidden_size
     return block(
         "vision",
@@ -29,7 +29,7 @@ def moonvit(v: Config) -> Block:
 
 
 def kimi_patch_merger(v: Config, d: int, *, norm_width: int) -> Block:
-    """A norm over each patch, and two layers over the patches that lie beside each other."""
+    """A norm over each patch, and two layers over neighbouring patches."""
     height, width = height_and_width(v, "merge_kernel_size")
     joined = v.hidden_size * height * width
     return block("projector", norm=Norm(width=norm_width, bias=True), **two_layers(joined, joined, d))
@@ -46,7 +46,7 @@ def kimi_k25(c: Config) -> Component:
     """MoonViT over images and video, two layers, DeepSeek-V3's decoder (Kimi_K25ForConditionalGeneration)."""
 
     def projector(v: Config, d: int) -> Block:
-        # The first files name both widths once more, in the tower's section.
+        # The first files repeat both widths in the tower's section.
         ignored_fields(v, text_hidden_size=d, mm_hidden_size=c.projection_hidden_size)
         return kimi_patch_merger(v, d, norm_width=c.projection_hidden_size)
 

@@ -21,7 +21,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Param
 
 @tower("llama4_vision_model")
 def llama4_vision(v: Config) -> Block:
-    """A ViT with a class token behind the others, and a pixel-shuffling MLP (Llama4VisionModel)."""
+    """A ViT with its class token last, and an MLP with pixel shuffling (Llama4VisionModel)."""
     d, out = v.hidden_size, v.projector_output_dim
     adapter = block(up=Linear(d_in=v.intermediate_size, d_out=v.projector_input_dim), down=Linear(d_in=out, d_out=out))
     return block(
@@ -47,7 +47,7 @@ def llama4(c: Config) -> Component:
 
 @tower("mllama_vision_model")
 def mllama_vision(v: Config) -> Block:
-    """A ViT over tiles of an image, then gated layers over all tiles (MllamaVisionModel)."""
+    """A ViT over image tiles, then gated layers over all tiles (MllamaVisionModel)."""
     d, tiles, tokens = v.hidden_size, v.max_num_tiles, patch_count(v) + 1
     shapes = v.list_of("supported_aspect_ratios")
     c_shapes = symbolic("aspects", 8 if shapes is None else len(shapes), origin="length of supported_aspect_ratios")

@@ -19,7 +19,7 @@ def llava(c: Config) -> Component:
 
 @family("vipllava", ties="above")
 def vipllava(c: Config) -> Component:
-    """LLaVA over five layers of the tower, with a norm before its two layers (VipLlavaForConditionalGeneration)."""
+    """LLaVA over five layers of the tower, with a norm before its projector (VipLlavaForConditionalGeneration)."""
     stated = c.raw("vision_feature_layer") is not None
 
     def projector(v: Config, d: int) -> Block:
@@ -32,7 +32,7 @@ def vipllava(c: Config) -> Component:
 @family("llava_next", ties="above")
 @family("llava_next_video", "llava_onevision", ties="either")
 def llava_next(c: Config) -> Component:
-    """LLaVA with a learned end of line between rows of tiles (LlavaNextForConditionalGeneration)."""
+    """LLaVA with a learned newline between rows of tiles (LlavaNextForConditionalGeneration)."""
     return wrap_any_language_model(
         c, lambda v, d: block("projector", **llava_projector_layers(c, v, d), newline=Param(shape=(d,)))
     )

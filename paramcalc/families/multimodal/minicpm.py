@@ -1,4 +1,4 @@
-"""MiniCPM-V."""
+"""MiniCPM-V and MiniCPM-OCR."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paramcalc.tree.leaves import Norm
 
 @tower("minicpmv4_6_vision", "minicpmv4_7_vision", "minicpm_ocr_vision")
 def minicpmv_vision(v: Config) -> Block:
-    """SigLIP with a merger of windows between two of its layers (MiniCPMV4_6VisionModel)."""
+    """SigLIP with a window merger between two of its layers (MiniCPMV4_6VisionModel)."""
     height, width = height_and_width(v, "window_kernel_size")
     joined = height * width
     merger = block(

@@ -13,7 +13,7 @@ from paramcalc.tree.leaves import Linear, Norm
 
 @family("mistral3", ties="above")
 def mistral3(c: Config) -> Component:
-    """Pixtral, neighbouring patches merged, two layers, Mistral (Mistral3ForConditionalGeneration)."""
+    """Pixtral, merged patches, two layers, Mistral (Mistral3ForConditionalGeneration)."""
     return wrap_any_language_model(c, lambda v, d: patch_merging_projector(c, v, d))
 
 
@@ -24,7 +24,7 @@ def mistral_large4(c: Config) -> Component:
 
 
 def patch_merging_projector(c: Config, v: Config, d: int) -> Block:
-    """Neighbouring patches merged, and two layers."""
+    """A norm, a merger of neighbouring patches, and two layers."""
     dv, side = v.hidden_size, c.spatial_merge_size
     merge = Linear(d_in=dv * side * side, d_out=dv)
     return block("projector", norm=Norm(width=dv), merge=merge, **llava_projector_layers(c, v, d))

@@ -1,10 +1,11 @@
-"""Muse: a ViT, in Spark an audio encoder too, and a language model of its own."""
+"""Muse: a ViT, in Spark an audio encoder too, and a language model."""
 
 from __future__ import annotations
 
 from paramcalc.base.symbolic import symbolic
 from paramcalc.components.vision import PatchEmbedding
 from paramcalc.config.view import Config
+from paramcalc.families.builders.audio import tower_norm
 from paramcalc.families.builders.decoder import layer_norm
 from paramcalc.families.builders.projectors import two_layers
 from paramcalc.families.builders.towers import tower, tower_in
@@ -18,12 +19,12 @@ from paramcalc.families.builders.vision_language import (
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
-from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear
 
 
 @tower("muse_glimmer_vision", "muse_spark_vision")
 def muse_vision(v: Config) -> Block:
-    """A ViT over patches of a few frames, with a norm at either end (MuseGlimmerVisionModel)."""
+    """A ViT over patches of a few frames, with a norm before and after its layers (MuseGlimmerVisionModel)."""
     d, side = v.hidden_size, v.patch_size
     return block(
         "vision",
@@ -37,23 +38,23 @@ def muse_vision(v: Config) -> Block:
 
 @tower("muse_spark_audio")
 def muse_spark_audio(v: Config) -> Block:
-    """Convolutions and FFNs over ever longer patches of sound (MuseSparkAudioModel)."""
+    """Convolutions and FFNs over audio patches of growing length (MuseSparkAudioModel)."""
     sides, widths, depths = (muse_audio_sizes(v, name) for name in ("patch_sizes", "hidden_sizes", "depths"))
-    layers, seen = [], 1
+    layers, d_in = [], 1
     for side, d, depth in zip(sides, widths, depths, strict=True):
-        norm, hidden = muse_audio_norm(d), symbolic("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
+        norm, hidden = tower_norm(d, bias=False), symbolic("d_ff", int(d * v.mlp_ratio), origin="width x mlp_ratio")
         conv = Conv1d(channels=d, kernel=v.conv_kernel_size, per="tower")
         one = block(conv=conv, norm=norm, **two_layers(d, hidden, d))
-        patches = Linear(d_in=seen * side, d_out=d, bias=True)
+        patches = Linear(d_in=d_in * side, d_out=d, bias=True)
         layers.append(block(patches=patches, norm=norm, **{f"block_{i}": one for i in range(depth)}))
-        seen = d
+        d_in = d
     out = v.out_hidden_size
     return block(
         "other",
         layers=stack("audio", layers),
-        norm=muse_audio_norm(seen),
-        proj=Linear(d_in=seen, d_out=out, bias=True),
-        out_norm=muse_audio_norm(out),
+        norm=tower_norm(d_in, bias=False),
+        proj=Linear(d_in=d_in, d_out=out, bias=True),
+        out_norm=tower_norm(out, bias=False),
     )
 
 
@@ -61,28 +62,23 @@ MUSE_AUDIO_SIZES = {"patch_sizes": [16, 6, 5, 4], "hidden_sizes": [256, 512, 102
 
 
 def muse_audio_sizes(v: Config, name: str) -> list[int]:
-    """One number for each layer of the encoder of sound."""
+    """One number for each layer of the audio encoder."""
     stated = v.list_of(name)
     found = MUSE_AUDIO_SIZES[name] if stated is None else [v.size(name, size) for size in stated]
     v.require(len(found) >= v.num_hidden_layers, f"{name} has {len(found)} entries for {v.num_hidden_layers} layers")
     return found[: v.num_hidden_layers]
 
 
-def muse_audio_norm(width: int) -> Norm:
-    """An RMS norm in a tower for sound, which is counted as a whole."""
-    return Norm(width=width, category="other")
-
-
 @family("muse_glimmer", "muse_spark", ties="above")
 def muse(c: Config) -> Component:
-    """A ViT, three layers, perhaps an encoder of sound, Muse (MuseGlimmerForConditionalGeneration)."""
-    hears = c.family == "muse_spark"
+    """A ViT, a three-layer projector, in Spark an audio encoder, Muse (MuseGlimmerForConditionalGeneration)."""
+    has_audio = c.family == "muse_spark"
     if text_alone(c):
-        return section_alone(c, "vision_config", *(["audio_config"] if hears else []))
-    seen, _ = tower_in(c, "vision_config")
-    heard = tower_in(c, "audio_config")[0] if hears else None
+        return section_alone(c, "vision_config", *(["audio_config"] if has_audio else []))
+    vision, _ = tower_in(c, "vision_config")
+    audio = tower_in(c, "audio_config")[0] if has_audio else None
     language, d = own_language_model(c)
     between = c.projector_hidden_size
     layers = two_layers(c.out_hidden_size, between, between, bias=False)
     projector = block("projector", **layers, proj=Linear(d_in=between, d_out=d))
-    return assemble_multimodal(language, vision_tower=seen, audio_tower=heard, projector=projector)
+    return assemble_multimodal(language, vision_tower=vision, audio_tower=audio, projector=projector)

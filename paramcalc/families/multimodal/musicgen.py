@@ -17,24 +17,24 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm
 TEXT_ENCODERS = {"t5": "encoder", "mt5": "encoder", "umt5": "encoder", "bert": "none", "roberta": "none"}
 
 
-def as_tower(part: Component, seen: dict[int, Component] | None = None) -> Component:
-    """The same model as a tower, which is counted as a whole: its norms too."""
-    seen = {} if seen is None else seen
+def as_tower(part: Component, converted: dict[int, Component] | None = None) -> Component:
+    """The same model as a tower, which is counted as a whole, norms included."""
+    converted = {} if converted is None else converted
     if isinstance(part, Norm):
         return part.replace(category=None)
     if isinstance(part, Block):
-        return part.replace(items={name: as_tower(one, seen) for name, one in part.items.items()})
+        return part.replace(items={name: as_tower(one, converted) for name, one in part.items.items()})
     if isinstance(part, Stack):
-        for run in part.runs:  # equal layers stay one
-            if id(run.layer) not in seen:
-                seen[id(run.layer)] = as_tower(run.layer, seen)
-        return part.replace(runs=tuple(run._replace(layer=seen[id(run.layer)]) for run in part.runs))
+        for run in part.runs:  # equal layers stay one object
+            if id(run.layer) not in converted:
+                converted[id(run.layer)] = as_tower(run.layer, converted)
+        return part.replace(runs=tuple(run._replace(layer=converted[id(run.layer)]) for run in part.runs))
     return part
 
 
 @family("musicgen", "musicgen_melody")
 def musicgen(c: Config) -> Component:
-    """A reader of the description, EnCodec, and a decoder of codes (MusicGen, 2306.05284; Musicgen...Generation)."""
+    """A text encoder, EnCodec, and a decoder of codes (MusicGen, 2306.05284; Musicgen...Generation)."""
     kind = c.section_kind("text_encoder")
     c.require(
         kind in TEXT_ENCODERS,
@@ -42,23 +42,26 @@ def musicgen(c: Config) -> Component:
         f"known: {', '.join(TEXT_ENCODERS)}",
     )
     text = c.section("text_encoder", get_family(kind).schema, family=kind, head=TEXT_ENCODERS[kind])
-    reads = Block(category="other", items=dict(as_tower(get_family(kind).recipe(text)).parts()))
+    text_encoder = Block(category="other", items=dict(as_tower(get_family(kind).recipe(text)).parts()))
     codec, _ = tower_in(c, "audio_encoder")
     own = f"{c.family}_decoder"
     view = c.section("decoder", get_family(own).schema, family=own)
     d, melody = view.hidden_size, c.family == "musicgen_melody"
     bridged = text.hidden_size != d and (melody or view.raw("cross_attention_hidden_size") is None)
-    tunes = melody and c.num_chroma != d
+    projects_melody = melody and c.num_chroma != d
     projector = block(
         "projector",
         proj=Linear(d_in=text.hidden_size, d_out=d, bias=True) if bridged else None,
-        melody_proj=Linear(d_in=c.num_chroma, d_out=d, bias=True) if tunes else None,
+        melody_proj=Linear(d_in=c.num_chroma, d_out=d, bias=True) if projects_melody else None,
     )
     language = get_family(own).recipe(view)
     if melody:
         language = with_melody_prefix(language, c.chroma_length)
     return assemble_multimodal(
-        language, text_encoder=reads, audio_encoder=codec, projector=projector if bridged or tunes else None
+        language,
+        text_encoder=text_encoder,
+        audio_encoder=codec,
+        projector=projector if bridged or projects_melody else None,
     )
 
 
@@ -66,7 +69,7 @@ UNCOUNTED_PREFIX = "text and melody pass through the layers before the tokens; t
 
 
 def with_melody_prefix(decoder: Component, melody: int) -> Component:
-    """The decoder when a melody of so many frames, and a text, stand before the tokens: it keeps their keys too."""
+    """The decoder with a melody of this many frames, and a text, before its tokens: it caches their keys too."""
     parts = decoder.parts()
     one = stacks(decoder)[0].runs[0]
     items = one.layer.parts()
@@ -78,7 +81,7 @@ def with_melody_prefix(decoder: Component, melody: int) -> Component:
 @family("musicgen_decoder", has_cross_attention=True)
 @family("musicgen_melody_decoder", has_cross_attention=False)
 def musicgen_decoder(c: Config) -> Block:
-    """Pre-norm decoder over several codebooks, each with a token table and a head of its own (MusicgenForCausalLM)."""
+    """Pre-norm decoder over several codebooks, each with a token table and a head (MusicgenForCausalLM)."""
     if c.head not in ("lm", "seq2seq_lm", "none"):
         raise unknown_head(c)
     form = BartLayout(pre_norm=True, bias=False, ffn_bias=False, cross=c.has_cross_attention)

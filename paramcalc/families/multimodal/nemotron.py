@@ -89,27 +89,27 @@ def parakeet(v: Config) -> Block:
 
 @family("nemotron_h_omni", ties="section")
 def nemotron_h_omni(c: Config) -> Component:
-    """RADIO, perhaps Parakeet, two layers behind each, Nemotron-H (NemotronH_Omni_Reasoning_V3)."""
+    """RADIO, optionally Parakeet, two layers after each, Nemotron-H (NemotronH_Omni_Reasoning_V3)."""
     if text_alone(c):
         return section_alone(c, "vision_config", "audio_config")
     language, d = own_language_model(c)
     predicts = c.sections()[0].raw("num_nextn_predict_layers")
-    seen, _ = tower_in(c, "vision_config")
+    vision, _ = tower_in(c, "vision_config")
     ratio, width, between = int(1 / c.downsample_ratio), c.vision_hidden_size, c.projector_hidden_size
     projector = block(
         "projector",
-        tower_norm=Norm(width=width, bias=True) if predicts else None,  # of models with modules for several tokens
+        tower_norm=Norm(width=width, bias=True) if predicts else None,  # in models with multi-token-prediction modules
         norm=Norm(width=width * ratio * ratio),
         **two_layers(width * ratio * ratio, between, d, bias=False),
     )
     if c.raw("audio_config") is None:
-        return assemble_multimodal(language, vision_tower=seen, projector=projector)
-    heard, a = tower_in(c, "audio_config")
+        return assemble_multimodal(language, vision_tower=vision, projector=projector)
+    audio, a = tower_in(c, "audio_config")
     hidden = a.required("projection_hidden_size")
-    sound = two_layers(a.hidden_size, hidden, d, bias=a.projection_bias)
-    audio_projector = block("projector", norm=Norm(width=a.hidden_size), **sound)
+    audio_layers = two_layers(a.hidden_size, hidden, d, bias=a.projection_bias)
+    audio_projector = block("projector", norm=Norm(width=a.hidden_size), **audio_layers)
     return assemble_multimodal(
-        language, vision_tower=seen, projector=projector, audio_tower=heard, audio_projector=audio_projector
+        language, vision_tower=vision, projector=projector, audio_tower=audio, audio_projector=audio_projector
     )
 
 
@@ -117,7 +117,7 @@ def nemotron_h_omni(c: Config) -> Component:
 
 
 def transcribe_layers(v: Config, role: str, *, normed: bool = True) -> dict[str, Component]:
-    """Layers over sound between two norms, as many values as queries; `normed`: with norms on query and key heads."""
+    """Audio layers between two norms, with as many values as queries; `normed`: with QK norms."""
     d, wide, norm = v.hidden_size, v.num_attention_heads * head_dim(v), tower_norm(v.hidden_size)
     part = tower_norm(head_dim(v)) if normed else None
     attn = block(
@@ -133,25 +133,25 @@ def transcribe_layers(v: Config, role: str, *, normed: bool = True) -> dict[str,
 
 
 def stacked_frames(v: Config) -> Linear:
-    """Several frames of a spectrogram, joined and projected."""
+    """A projection of several concatenated spectrogram frames."""
     return Linear(d_in=v.subsampling_factor * v.num_mel_bins, d_out=v.hidden_size)
 
 
 @tower("nemotron3_5_transcribe_asr_audio")
 def transcribe_speech(v: Config) -> Block:
-    """The encoder of what is said (Nemotron3_5TranscribeAsrAudioModel)."""
+    """The speech encoder (Nemotron3_5TranscribeAsrAudioModel)."""
     return block("other", input=stacked_frames(v), **transcribe_layers(v, "audio"))
 
 
 @tower("nemotron3_diarization_audio")
 def diarization_encoder(v: Config) -> Block:
-    """The encoder of who speaks (Nemotron3DiarizationAudioModel)."""
+    """The speaker encoder (Nemotron3DiarizationAudioModel)."""
     return block("other", input=stacked_frames(v), **transcribe_layers(v, "speakers", normed=False))
 
 
 @tower("nemotron3_diarization")
 def diarization(v: Config) -> Block:
-    """Who speaks in each frame (Nemotron3DiarizationForAudioFrameClassification)."""
+    """The active speakers of each frame (Nemotron3DiarizationForAudioFrameClassification)."""
     encoder, a = tower_in(v, "audio_config")
     h = v.section("head_config")
     v.raw("streaming_config")
@@ -169,15 +169,15 @@ def diarization(v: Config) -> Block:
 
 @tower("nemotron3_5_transcribe_audio")
 def transcribe_audio(v: Config) -> Block:
-    """What is said, and by whom (Nemotron3_5TranscribeAudioModel)."""
-    (said, a), (by, speakers) = tower_in(v, "asr_config"), tower_in(v, "diarization_config")
+    """The speech encoder and the diarization model (Nemotron3_5TranscribeAudioModel)."""
+    (speech, a), (speaker_model, speakers) = tower_in(v, "asr_config"), tower_in(v, "diarization_config")
     norms = dict(norm=tower_norm(a.hidden_size), speaker_norm=tower_norm(speakers.section("head_config").num_speakers))
-    return block("other", speech=said, diarization=by, **norms)
+    return block("other", speech=speech, diarization=speaker_model, **norms)
 
 
 @tower("nemotron3_5_transcribe_word_timestamp")
 def word_times(v: Config) -> Block:
-    """When each word is said (Nemotron3_5TranscribeWordTimestampModel)."""
+    """The word timestamp encoder (Nemotron3_5TranscribeWordTimestampModel)."""
     d = v.hidden_size
     finer = Conv1d(channels=d, kernel=v.upsampling_factor, per_group=d, per="tower")
     return block("other", upsample=finer, **transcribe_layers(v, "word times"))
@@ -186,7 +186,7 @@ def word_times(v: Config) -> Block:
 @family("nemo_speechlm")
 def nemo_speechlm(c: Config) -> Component:
     """Encoders of speech, speakers and times, one layer, Nemotron-H (Nemotron3_5TranscribeForConditionalGeneration)."""
-    sound, a = tower_in(c, "audio_config")
+    audio, a = tower_in(c, "audio_config")
     language, d = audio_text_model(c, tied=False)
     times, w = tower_in(c, "word_timestamp_config")
     head = None
@@ -194,4 +194,4 @@ def nemo_speechlm(c: Config) -> Component:
         head = Linear(d_in=w.hidden_size, d_out=w.vocab_size, bias=True, category="other", per="tower")
     width = a.sections()[0].hidden_size
     projector = Linear(d_in=width, d_out=d, bias=True, category="projector")
-    return assemble_multimodal(language, audio_tower=sound, projector=projector, word_times=times, word_times_head=head)
+    return assemble_multimodal(language, audio_tower=audio, projector=projector, word_times=times, word_times_head=head)

@@ -45,10 +45,10 @@ def omniasr(c: Config) -> Component:
 
 @tower("fun_asr_nano_encoder")
 def fun_asr_nano_encoder(v: Config) -> Block:
-    """A memory of near frames beside attention; the first layer joins frames (SAN-M, 2006.01713; FunAsrNanoEncoder)."""
+    """Attention with a memory of near frames; the first layer stacks frames (SAN-M, 2006.01713; FunAsrNanoEncoder)."""
     depth, wide = v.num_hidden_layers, v.num_mel_bins * v.num_stacked_frames
     memory = block(memory=Conv1d(channels=v.hidden_size, kernel=v.fsmn_kernel_size, bias=False))
-    last = (depth - v.num_timestamp_prediction_layers - 1, depth - 1)  # of those that write, and of those that time
+    last = (depth - v.num_timestamp_prediction_layers - 1, depth - 1)  # of the main layers, of the timestamp layers
     plan = [(i == 0, i in last) for i in range(depth)]
     layers = {
         (first, normed): san_m_layer(v, d_in=wide if first else v.hidden_size, normed=normed, inner=memory)
@@ -58,7 +58,7 @@ def fun_asr_nano_encoder(v: Config) -> Block:
 
 
 def san_m_layer(v: Config, *, d_in: int, normed: bool, inner: Component | None) -> Block:
-    """Norm, attention from any width, norm, FFN, perhaps another norm."""
+    """Norm, attention from any width, norm, FFN, and an optional last norm."""
     d, norm = v.hidden_size, tower_norm(v.hidden_size)
     attn = sized_attention(d_in, v.num_attention_heads, equal_heads(v), bias=True, out_width=d, inner=inner)
     ffn = mlp(v, v.intermediate_size)
@@ -67,7 +67,7 @@ def san_m_layer(v: Config, *, d_in: int, normed: bool, inner: Component | None) 
 
 @family("fun_asr_nano")
 def fun_asr_nano(c: Config) -> Component:
-    """Attention with memories, two layers and two more of attention, Qwen3 (FunAsrNanoForConditionalGeneration)."""
+    """SAN-M's encoder, a projector of linear and attention layers, Qwen3 (FunAsrNanoForConditionalGeneration)."""
 
     def projector(v: Config, _: int) -> Block:
         a = c.section("adaptor_config")

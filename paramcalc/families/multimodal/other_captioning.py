@@ -1,4 +1,4 @@
-"""Captioning models: a decoder of their own kind, or any, behind an image encoder."""
+"""Captioning models: an image encoder and a decoder, of their own kind or any."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 @family("git")
 def git(c: Config) -> Component:
-    """CLIP, one layer, and BERT's layers that read a caption behind its image (GIT, 2205.14100; GitForCausalLM)."""
-    seen, v = vision_tower(c)
+    """CLIP, one layer, and BERT's layers over image and caption (GIT, 2205.14100; GitForCausalLM)."""
+    vision, v = vision_tower(c)
     frames = c.num_image_with_embedding
     projector = block(
         "projector",
@@ -34,7 +34,7 @@ def git(c: Config) -> Component:
     )
     head = decoder_head(c, c.hidden_size, bias=True)
     text = encoder(c, embeddings(c, c.hidden_size, types=False), encoder_layer(c), head)
-    return assemble_multimodal(text, vision_tower=seen, projector=projector)
+    return assemble_multimodal(text, vision_tower=vision, projector=projector)
 
 
 KNOWN_IMAGE_ENCODERS = ("vit", "deit", "beit", "swin", "donut-swin", "clip_vision_model", "siglip_vision_model")
@@ -42,9 +42,9 @@ KNOWN_IMAGE_ENCODERS = ("vit", "deit", "beit", "swin", "donut-swin", "clip_visio
 
 @family("vision-encoder-decoder")
 def vision_encoder_decoder(c: Config) -> Component:
-    """Any decoder, which attends to what an encoder of images puts out (VisionEncoderDecoderModel).
+    """Any decoder with cross attention to an image encoder (VisionEncoderDecoderModel).
 
-    Encoders that are not known are not counted.
+    Unknown encoders are not counted.
     """
     kind = c.section_kind("decoder")
     text = get_family(kind)
@@ -56,23 +56,23 @@ def vision_encoder_decoder(c: Config) -> Component:
     if encoder not in (None, *KNOWN_IMAGE_ENCODERS):
         only_text(c, "encoder")
         return text.recipe(view)
-    seen, v = tower_in(c, "encoder", kind=encoder)
+    vision, v = tower_in(c, "encoder", kind=encoder)
     width = swin_width(v) if encoder in ("swin", "donut-swin") else v.hidden_size
     bridged = width != view.hidden_size and view.raw("cross_attention_hidden_size") is None
     bridge = Linear(d_in=width, d_out=view.hidden_size, bias=True, category="projector") if bridged else None
-    return assemble_multimodal(text.recipe(view), vision_tower=seen, projector=bridge)
+    return assemble_multimodal(text.recipe(view), vision_tower=vision, projector=bridge)
 
 
 @family("kosmos-2", ties="either")
 @family("kosmos-2.5", ties="section")
 def kosmos_2(c: Config) -> Component:
-    """A ViT, queries that look at it, a decoder with norms within its parts (Kosmos-2, 2306.14824; Kosmos2...).
+    """A ViT, queries that attend to it, a decoder with norms within its sublayers (Kosmos-2, 2306.14824; Kosmos2...).
 
     Its positions are not stored.
     """
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     text, second = own_text(c), c.family == "kosmos-2"
     d = text.hidden_size
     ffn = mlp(text, text.ffn_dim).replace(inner=Norm(width=text.ffn_dim, bias=True))
@@ -90,7 +90,7 @@ def kosmos_2(c: Config) -> Component:
         attn=mha(text, source="cross"),
     )
     language = causal_lm(text, layers, norm=layer_norm(text), before={"segments": segments})
-    return assemble_multimodal(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=vision, projector=projector)
 
 
 # -- Florence-2 ------------------------------------------------------------------------------------------------------
@@ -113,25 +113,25 @@ def stage_values(v: Config, name: str) -> list[int]:
 
 @tower("florence_vision")
 def davit(v: Config) -> Block:
-    """Stages of windowed attention and attention between channels (DaViT, 2204.03645; Florence2VisionBackbone)."""
+    """Stages of windowed attention and channel attention (DaViT, 2204.03645; Florence2VisionBackbone)."""
     first = v.list_of("patch_prenorm")
     norms_first = [False, True, True, True] if first is None else [bool(one) for one in first]
     parts: dict[str, Component] = {}
-    seen = v.in_channels
+    d_in = v.in_channels
     stages = zip(*(stage_values(v, name) for name in STAGE_DEFAULTS), norms_first, strict=True)
     for i, (d, depth, side, heads, groups, norm_first) in enumerate(stages):
-        parts[f"conv_{i}"] = Conv2d(channels=d, kernel=side, per_group=seen)
-        parts[f"norm_{i}"] = Norm(width=seen if norm_first else d, bias=True)
+        parts[f"conv_{i}"] = Conv2d(channels=d, kernel=side, per_group=d_in)
+        parts[f"norm_{i}"] = Norm(width=d_in if norm_first else d, bias=True)
         both = block(places=davit_block(v, d, heads), channels=davit_block(v, d, groups))
         parts[f"stage_{i}"] = stack("vision", Run(depth, both))
-        seen = d
+        d_in = d
     return block("vision", **parts)
 
 
 def davit_block(v: Config, d: int, heads: int) -> Block:
     """Attention and FFN, each behind a depthwise convolution and a norm."""
     norm, conv = Norm(width=d, bias=True), Conv2d(channels=d, kernel=3)
-    if d % heads:  # projections keep the width whatever it is cut into
+    if d % heads:  # projections keep the width for any number of heads
         v.notes.append(f"{v.family}: {heads} heads or groups do not divide a width of {d}: the class builds that only")
         heads = 1
     attn = sized_attention(
@@ -145,7 +145,7 @@ def davit_block(v: Config, d: int, heads: int) -> Block:
 @family("florence2", ties="above")
 def florence2(c: Config) -> Component:
     """DaViT, a layer with positions, BART (Florence-2, 2311.06242; Florence2ForConditionalGeneration)."""
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     language, _ = any_language_model(c)
     last, out = stage_values(v, "embed_dim")[-1], v.projection_dim
     half = symbolic("half", last // 2, origin="last width / 2")
@@ -157,4 +157,4 @@ def florence2(c: Config) -> Component:
         proj=Linear(d_in=last, d_out=out),
         norm=Norm(width=out, bias=True),
     )
-    return assemble_multimodal(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=vision, projector=projector)

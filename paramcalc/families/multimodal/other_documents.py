@@ -25,7 +25,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm
 @family("got_ocr2", "pp_chart2table")
 def got_ocr2(c: Config) -> Component:
     """Segment Anything's tower, two convolutions and a layer, Qwen2 (GOT-OCR 2, 2409.01704)."""
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     language, d = audio_text_model(c, tied=c.tie_word_embeddings)
     out = v.output_channels
     projector = block(
@@ -34,12 +34,12 @@ def got_ocr2(c: Config) -> Component:
         conv_2=Conv2d(channels=d, kernel=3, per_group=2 * out, bias=False),
         proj=Linear(d_in=d, d_out=d, bias=True),
     )
-    return assemble_multimodal(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=vision, projector=projector)
 
 
 @family("lighton_ocr", ties="above")
 def lighton_ocr(c: Config) -> Component:
-    """Pixtral, neighbouring patches merged, two layers, Qwen3 (LightOnOcrForConditionalGeneration)."""
+    """Pixtral, merged patches, two layers, Qwen3 (LightOnOcrForConditionalGeneration)."""
 
     def projector(v: Config, d: int) -> Block:
         dv, side = v.hidden_size, c.spatial_merge_size
@@ -51,7 +51,7 @@ def lighton_ocr(c: Config) -> Component:
 
 @family("pix2struct", ties="above")
 def pix2struct(c: Config) -> Component:
-    """A ViT, and T5's decoder that looks at it (Pix2Struct, 2210.03347; Pix2StructForConditionalGeneration)."""
+    """A ViT, and T5's decoder that attends to it (Pix2Struct, 2210.03347; Pix2StructForConditionalGeneration)."""
     if c.head != "seq2seq_lm":
         raise unknown_head(c)
     return vision_language_model(c, lambda *_: None)
@@ -62,7 +62,7 @@ def pix2struct(c: Config) -> Component:
 
 @family("udop", unstated_depth=24, can_untie=False)
 def udop(c: Config) -> Block:
-    """T5 that reads words, their places on a page, and its patches (UDOP, 2212.02623; UdopForConditionalGeneration).
+    """T5 over words, their positions on a page, and its patches (UDOP, 2212.02623; UdopForConditionalGeneration).
 
     The class builds patches and distances for the decoder too.
     """
@@ -80,7 +80,7 @@ def udop(c: Config) -> Block:
 
 
 def page_distances(c: Config) -> Block:
-    """Tables of biases by distance: along the text, across the page and down it; the first may be the layers' own."""
+    """Bias tables by distance: along the text, horizontally, vertically; the first may be tied to the layers' table."""
     stated = c.list_of("relative_bias_args")
     kinds = [{"type": word} for word in PAGE_AXES] if stated is None else stated
     tables: dict[str, Component] = {}

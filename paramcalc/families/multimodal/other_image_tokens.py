@@ -24,23 +24,23 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm
 
 @family("chameleon")
 def chameleon(c: Config) -> Component:
-    """Llama with a norm for each query and key head, over tokens of images too (Chameleon, 2405.09818)."""
-    seen, _ = tower_in(c, "vq_config")
+    """Llama over text and image tokens, with a norm for each query and key head (Chameleon, 2405.09818)."""
+    tokenizer, _ = tower_in(c, "vq_config")
     c.raw("vocabulary_map")
     d_h = equal_heads(c)
     q_norm, k_norm = (Norm(width=d_h, count=n, bias=True) for n in (c.num_attention_heads, c.num_key_value_heads))
     attn = gqa(c, bias=c.attention_bias, q_norm=q_norm, k_norm=k_norm)
-    return assemble_multimodal(decoder(c, attn, glu(c, bias=c.mlp_bias)), vision_tower=seen)
+    return assemble_multimodal(decoder(c, attn, glu(c, bias=c.mlp_bias)), vision_tower=tokenizer)
 
 
 @family("emu3", ties="above")
 def emu3(c: Config) -> Component:
-    """A tokenizer of images and videos, Llama over their codes too (Emu3, 2409.18869; Emu3ForConditionalGeneration)."""
+    """An image and video tokenizer, and Llama over its codes (Emu3, 2409.18869; Emu3ForConditionalGeneration)."""
     if text_alone(c):
         return section_alone(c, "vq_config", "vocabulary_map")
-    codes, _ = tower_in(c, "vq_config")
+    tokenizer, _ = tower_in(c, "vq_config")
     c.raw("vocabulary_map")
-    return assemble_multimodal(own_language_model(c)[0], image_tokenizer=codes)
+    return assemble_multimodal(own_language_model(c)[0], image_tokenizer=tokenizer)
 
 
 # -- Janus -----------------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def emu3(c: Config) -> Component:
 
 @tower("janus_vision_model")
 def janus_vision(v: Config) -> Block:
-    """SigLIP, perhaps with norms over all queries and keys (JanusVisionModel)."""
+    """SigLIP with optional norms over all queries and keys (JanusVisionModel)."""
     norm = layer_norm(v) if v.use_qk_norm else None
     hidden = symbolic("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
     layer = pre_norm(layer_norm(v), mha(v, qkv_bias=v.attention_bias, qk_norm=norm), mlp(v, hidden))
@@ -62,7 +62,7 @@ def janus_vision(v: Config) -> Block:
 
 
 def janus_aligner(d_in: int, d_out: int, depth: int) -> Block:
-    """So many layers, all but the first of one width."""
+    """A projector of `depth` layers, all but the first of one width."""
     same = Linear(d_in=d_out, d_out=d_out, bias=True)
     more = {f"linear_{i}": same for i in range(2, depth + 1)}
     return block("projector", linear_1=Linear(d_in=d_in, d_out=d_out, bias=True), **more)
@@ -70,10 +70,10 @@ def janus_aligner(d_in: int, d_out: int, depth: int) -> Block:
 
 @family("janus", ties="above")
 def janus(c: Config) -> Component:
-    """SigLIP to see, a tokenizer to draw, Llama (Janus, 2410.13848; JanusForConditionalGeneration)."""
-    seen, v = tower_in(c, "vision_config")
-    drawn, q = tower_in(c, "vq_config")
-    draws = block(
+    """SigLIP for input, a tokenizer for image output, Llama (Janus, 2410.13848; JanusForConditionalGeneration)."""
+    vision, v = tower_in(c, "vision_config")
+    tokenizer, q = tower_in(c, "vq_config")
+    image_head = block(
         "vision",
         codes=Embedding(rows=q.num_embeddings, width=q.embed_dim),
         aligner=janus_aligner(q.embed_dim, q.projection_dim, q.num_hidden_layers),
@@ -83,5 +83,5 @@ def janus(c: Config) -> Component:
     language, _ = any_language_model(c)
     projector = janus_aligner(v.hidden_size, v.projection_dim, v.depth)
     return assemble_multimodal(
-        language, vision_tower=seen, projector=projector, image_tokenizer=drawn, image_head=draws
+        language, vision_tower=vision, projector=projector, image_tokenizer=tokenizer, image_head=image_head
     )

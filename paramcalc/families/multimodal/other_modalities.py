@@ -22,7 +22,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Param
 
 @tower("saprot")
 def saprot(v: Config) -> Block:
-    """ESM's encoder over residues and the structure around them (SaProt; EvollaSaProtProteinEncoder)."""
+    """ESM's encoder over residues and their local structure (SaProt; EvollaSaProtProteinEncoder)."""
     d, kind = v.hidden_size, v.position_embedding_type
     v.require(not v.add_cross_attention, "a protein encoder with cross attention cannot be counted")
     width = equal_heads(v)
@@ -38,30 +38,30 @@ def saprot(v: Config) -> Block:
 
 
 RECOMPUTED_KV = (
-    "EvollaForProteinText2Text keeps no keys and values of the protein and computes them again for each token"
+    "EvollaForProteinText2Text does not cache keys and values of the protein; it recomputes them for each token"
 )
 
 
 @family("evolla")
 def evolla(c: Config) -> Component:
-    """An encoder of proteins, and Llama with cross attention to it behind some layers (EvollaForProteinText2Text)."""
+    """A protein encoder, and Llama with cross attention to it after some layers (EvollaForProteinText2Text)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    seen, v = tower_in(c, "protein_encoder_config")
+    protein, v = tower_in(c, "protein_encoder_config")
     d_v, queries = v.hidden_size, Param(shape=(c.resampler_num_latents, v.hidden_size))
-    looks = sized_attention(d_v, c.resampler_heads, c.resampler_dim_head, source="cross")
+    attn = sized_attention(d_v, c.resampler_heads, c.resampler_dim_head, source="cross")
     projector = block(
         "projector",
         queries=queries,
-        layers=resampler_layers(v, looks, mlp(v, d_v * c.resampler_ff_mult, bias=False), depth=c.resampler_depth),
+        layers=resampler_layers(v, attn, mlp(v, d_v * c.resampler_ff_mult, bias=False), depth=c.resampler_depth),
         proj=Linear(d_in=d_v, d_out=c.hidden_size, bias=True),
         norm=layer_norm(c),
     )
-    return assemble_multimodal(llama_with_adapters(c), vision_tower=seen, projector=projector)
+    return assemble_multimodal(llama_with_adapters(c), vision_tower=protein, projector=projector)
 
 
 def llama_with_adapters(c: Config) -> Block:
-    """Llama with an adapter that looks at the protein behind one layer in so many."""
+    """Llama with a cross-attention adapter to the protein at regular intervals."""
     d, depth, gate = c.hidden_size, c.num_hidden_layers, Param(shape=(1,))
     bias, latents = c.aligner_enable_bias, c.resampler_num_latents
     cross = mha(c, source="cross", out_bias=bias, source_tokens=latents, cache_note=RECOMPUTED_KV)
@@ -86,22 +86,22 @@ def llama_with_adapters(c: Config) -> Block:
 
 @family("pi0")
 def pi0(c: Config) -> Block:
-    """PaliGemma and a second Gemma, which makes movements of what it sees (PI0, 2410.24164; PI0...Generation)."""
+    """PaliGemma and a second Gemma that predicts robot actions (PI0, 2410.24164; PI0...Generation)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    seeing, view = section_model(c, "vlm_config", "none")
+    vlm, view = section_model(c, "vlm_config", "none")
     c.require(view.family == "paligemma", f"vlm_config is a {view.family}", "only a paligemma can be counted there")
     rows = next(section.vocab_size for section in view.sections() if section.path.endswith("text_config."))
-    acting, actor = section_model(c, "dit_config", "none", vocab_size=rows)
-    acting = with_stack_role(acting, "actor")
+    dit, actor = section_model(c, "dit_config", "none", vocab_size=rows)
+    dit = with_stack_role(dit, "actor")
     if c.head == "none":
-        return block(vlm=seeing, dit=acting)
-    d, moves = actor.hidden_size, c.max_action_dim
+        return block(vlm=vlm, dit=dit)
+    d, actions = actor.hidden_size, c.max_action_dim
     joined, step = Linear(d_in=2 * d, d_out=d, bias=True), Linear(d_in=d, d_out=d, bias=True)
-    action, state = (Linear(d_in=channels, d_out=d, bias=True) for channels in (moves, c.max_state_dim))
+    action, state = (Linear(d_in=channels, d_out=d, bias=True) for channels in (actions, c.max_state_dim))
     return block(
-        vlm=seeing,
+        vlm=vlm,
         embed_actions=block("embedding", action=action, state=state, with_time=joined, step=step),
-        dit=acting,
-        head=Linear(d_in=d, d_out=moves, bias=True, category="head"),
-    ).replace(inexact="each of its two models sees tokens of its own; both are counted for every token")
+        dit=dit,
+        head=Linear(d_in=d, d_out=actions, bias=True, category="head"),
+    ).replace(inexact="each of the two models processes its own tokens; both are counted for every token")

@@ -18,9 +18,9 @@ from paramcalc.tree.leaves import Embedding, Param
 
 @family("moshi")
 def moshi(c: Config) -> Component:
-    """Mimi, Llama's layer, and a decoder over the codes of one moment (Moshi, 2410.00037; MoshiForCausalLM).
+    """Mimi, Llama's layer, and a decoder over the codes of one time step (Moshi, 2410.00037; MoshiForCausalLM).
 
-    A moment has a token of text and the codes of two voices.
+    A time step has a text token and the codes of two voices.
     """
     sections = ("audio_encoder_config", "depth_decoder_config")
     stated = {name: c.raw(name) is not None for name in sections}
@@ -39,7 +39,7 @@ def moshi(c: Config) -> Component:
 
 @tower("moshi_depth")
 def moshi_depth(q: Config) -> Block:
-    """A decoder whose matrices are another for each code of a moment; norms are shared (MoshiDepthDecoder)."""
+    """A decoder with separate matrices for each code of a time step and shared norms (MoshiDepthDecoder)."""
     d, n, rows, hidden = q.hidden_size, q.num_codebooks, q.audio_vocab_size, gated_ffn_width(q)
     equal_heads(q)
 
@@ -60,14 +60,14 @@ def moshi_depth(q: Config) -> Block:
 
 
 def gated_ffn_width(c: Config) -> int:
-    """The inner width of an FFN whose field is that of gate and input together."""
+    """The inner width of an FFN whose field is the width of gate and input together."""
     c.require(c.ffn_dim % 2 == 0, f"ffn_dim ({c.ffn_dim}) is odd", "it is the width of gate and input together")
     hidden: int = symbolic("d_ff", c.ffn_dim // 2, origin="ffn_dim / 2")
     return hidden
 
 
 def code_decoder(c: Config, rows: int) -> Block:
-    """Llama's layers over an embedding of so many rows."""
+    """Llama's layers over an embedding with `rows` rows."""
     equal_heads(c)
     layer = pre_norm(rms(c), gqa(c, window=c.sliding_window), glu(c, gated_ffn_width(c)))
     parts = dict(causal_lm(c, Run(c.num_hidden_layers, layer), norm=rms(c)).items)
@@ -76,11 +76,11 @@ def code_decoder(c: Config, rows: int) -> Block:
 
 @family("kyutai_speech_to_text")
 def kyutai_speech_to_text(c: Config) -> Component:
-    """Llama over tokens of text and of Mimi's codes (KyutaiSpeechToTextForConditionalGeneration)."""
+    """Llama over text tokens and Mimi's codes (KyutaiSpeechToTextForConditionalGeneration)."""
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
     language = code_decoder(c, c.vocab_size + c.num_codebooks * c.codebook_vocab_size + 1)
-    if c.head == "none":  # the codec is the whole's
+    if c.head == "none":  # the codec belongs to the complete model
         c.raw("codec_config")
         return language
     return assemble_multimodal(language, codec=tower_in(c, "codec_config")[0])

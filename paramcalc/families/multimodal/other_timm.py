@@ -15,7 +15,7 @@ from paramcalc.tree.containers import Block, block
 
 
 def timm_vision_language_model(c: Config, projector: Callable[[Config, int], Component]) -> Component:
-    """Any language model behind a network and a projector; these are marked where the network is not known."""
+    """Any language model behind a timm network and a projector, both marked as omitted if the network is unknown."""
     language, d = any_language_model(c)
     declared, given = c.section_schema("vision_config"), c.raw("vision_config") is not None
     kind, read = c.section_kind("vision_config"), tower_schema("timm_wrapper")

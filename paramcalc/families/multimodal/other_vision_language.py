@@ -30,18 +30,18 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 @family("aria", ties="above")
 def aria(c: Config) -> Component:
-    """Idefics3's ViT, learned queries that look at it, a language model of experts (Aria, 2410.05993)."""
+    """Idefics3's ViT, learned queries that attend to it, a language model with experts (Aria, 2410.05993)."""
     return wrap_any_language_model(c, lambda v, d: aria_projector(c, v, d))
 
 
 def aria_projector(c: Config, v: Config, d: int) -> Block:
-    """Queries that attend to the tower's output twice projected, and an FFN (AriaProjector)."""
+    """Queries that attend to a twice projected tower output, and an FFN (AriaProjector)."""
     counts = c.raw("projector_patch_to_query_dict") or {1225: 128, 4900: 256}
     c.require(
         isinstance(counts, dict), "projector_patch_to_query_dict must be a mapping of numbers of patches to queries"
     )
     most = max(c.size("projector_patch_to_query_dict", count) for count in counts.values())
-    most = c.max_value_projector_patch_to_query_dict or most  # which the class works out and writes, and reads back
+    most = c.max_value_projector_patch_to_query_dict or most  # derived by the class, written and read back
     queries, dv, norm = symbolic("queries", most, origin="most queries of an image"), v.hidden_size, layer_norm(v)
     first = Linear(d_in=dv, d_out=dv)
     return block(
@@ -61,7 +61,7 @@ def aria_projector(c: Config, v: Config, d: int) -> Block:
 
 @family("fuyu")
 def fuyu(c: Config) -> Component:
-    """Persimmon with image patches projected straight into its embeddings (FuyuForCausalLM).
+    """Persimmon with directly projected image patches (FuyuForCausalLM).
 
     Published files hold the language model's fields at the top; newer ones have a section for them.
     """
@@ -89,7 +89,7 @@ def hyperclovax_vision_v2(c: Config) -> Component:
 
 @family("modernvbert", "ultravbert", ties="above")
 def modernvbert(c: Config) -> Component:
-    """SigLIP, neighbouring patches joined, one layer, an encoder of text (ModernVBertForMaskedLM)."""
+    """SigLIP, merged patches, one layer, a text encoder (ModernVBertForMaskedLM)."""
     ultra, side = c.family == "ultravbert", c.pixel_shuffle_factor
 
     def projector(v: Config, d: int) -> Block:
@@ -104,7 +104,7 @@ def modernvbert(c: Config) -> Component:
 
 @family("internvl", "qianfan_ocr", ties="above")
 def internvl(c: Config) -> Component:
-    """A ViT, neighbouring patches joined, two layers, a language model (InternVLForConditionalGeneration)."""
+    """A ViT, merged patches, two layers, a language model (InternVLForConditionalGeneration)."""
     side = symbolic("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
 
     def projector(v: Config, d: int) -> Block:
@@ -119,20 +119,20 @@ INTERNVL_LANGUAGES = ("internlm2", "llama", "phi3", "qwen2", "qwen3", "qwen3_moe
 
 @family("internvl_chat")
 def internvl_chat(c: Config) -> Component:
-    """InternViT, neighbouring patches joined, two layers, a language model with its head (InternVLChatModel)."""
+    """InternViT, merged patches, two layers, a language model with its head (InternVLChatModel)."""
     if c.head != "none":
         raise unknown_head(c)
     adapters = [key for key in ("use_backbone_lora", "use_llm_lora") if c.raw(key)]
     c.require(not adapters, f"{' and '.join(adapters)}: adapters are not counted", "set to 0")
     side = symbolic("side", int(1 / c.downsample_ratio), origin="1 / downsample_ratio")
-    seen, v = tower_in(c, "vision_config")
+    vision, v = tower_in(c, "vision_config")
     kind = c.section_kind("llm_config")
     c.require(kind in INTERNVL_LANGUAGES, f"llm_config is a {kind}", f"known: {', '.join(INTERNVL_LANGUAGES)}")
     language = get_family(kind)
     view = c.section("llm_config", language.schema, family=kind, head="lm")
     d_in, d = v.hidden_size * side * side, view.hidden_size
     projector = block("projector", norm=Norm(width=d_in, bias=True), **two_layers(d_in, d, d))
-    return assemble_multimodal(language.recipe(view), vision_tower=seen, projector=projector)
+    return assemble_multimodal(language.recipe(view), vision_tower=vision, projector=projector)
 
 
 # -- Molmo 2 ---------------------------------------------------------------------------------------------------------
@@ -142,8 +142,8 @@ def internvl_chat(c: Config) -> Component:
 def molmo2_vision(v: Config) -> Block:
     """A ViT with heads of any width and no norm at its end (Molmo2VisionModel)."""
     height, width = height_and_width(v, "image_size") if v.raw("image_size") is not None else (378, 378)
-    made = (height // v.patch_size) * (width // v.patch_size)
-    rows = v.num_position_embeddings or symbolic("patches", made, origin="image_size / patch_size")
+    count = (height // v.patch_size) * (width // v.patch_size)
+    rows = v.num_position_embeddings or symbolic("patches", count, origin="image_size / patch_size")
     layer = pre_norm(layer_norm(v), gqa(v, bias=v.attention_bias), mlp(v, v.intermediate_size))
     return block(
         "vision",
@@ -155,18 +155,18 @@ def molmo2_vision(v: Config) -> Block:
 
 @family("molmo2", ties="above")
 def molmo2(c: Config) -> Component:
-    """A ViT of which some layers are pooled by attention, a gated projection, Qwen3 or OLMo (Molmo 2)."""
+    """A ViT with attention pooling over some of its layers, a gated projection, Qwen3 or OLMo (Molmo 2)."""
     a = c.section("adapter_config")
     taps = a.layer_indices("vision_feature_layer") or [24, 18]
     if text_alone(c):
         c.raw("vision_config")
         return section_alone(c, "vit_config")
-    if c.raw("vision_config") is None and c.raw("vit_config") is not None:  # older files keep layers that are not built
+    if c.raw("vision_config") is None and c.raw("vit_config") is not None:  # older files have layers that are not built
         depth = c.section("vit_config", tower_schema("molmo2_vision")).num_hidden_layers
         last = symbolic("depth", max(tap % depth for tap in taps) + 1, origin="last layer in vit_layers")
-        seen, _ = tower_in(c, "vit_config", num_hidden_layers=last)
+        vision, _ = tower_in(c, "vit_config", num_hidden_layers=last)
     else:
-        seen, _ = tower_in(c, "vision_config")
+        vision, _ = tower_in(c, "vision_config")
     language, _ = own_language_model(c)
     d, bias, out = a.hidden_size, a.attention_bias, a.text_hidden_size
     options = dict(kv_heads=a.num_key_value_heads, bias=bias, source="cross", out_width=d)
@@ -178,7 +178,7 @@ def molmo2(c: Config) -> Component:
         up=up,
         down=Linear(d_in=a.intermediate_size, d_out=out),
     )
-    return assemble_multimodal(language, vision_tower=seen, projector=projector)
+    return assemble_multimodal(language, vision_tower=vision, projector=projector)
 
 
 # -- Ovis 2 ----------------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def molmo2(c: Config) -> Component:
 
 @tower("ovis2_vision")
 def ovis2_vision(v: Config) -> Block:
-    """AIMv2: Llama's layer with learned positions; a head of visual words follows (Ovis2VisionModel)."""
+    """AIMv2: Llama's layer with learned positions, and a head over visual tokens (Ovis2VisionModel)."""
     bias, stride, words = v.qkv_bias, v.hidden_stride, v.vocab_size - v.num_visual_indicator_tokens
     attn: Attention = mha(v, qkv_bias=bias, out_bias=bias)
     return block(
@@ -203,15 +203,15 @@ def ovis2_vision(v: Config) -> Block:
 
 @family("ovis2", ties="above")
 def ovis2(c: Config) -> Component:
-    """AIMv2, a table of visual words, Qwen2 (Ovis, 2405.20797; Ovis2ForConditionalGeneration)."""
-    seen, v = tower_in(c, "vision_config")
+    """AIMv2, a table of visual tokens, Qwen2 (Ovis, 2405.20797; Ovis2ForConditionalGeneration)."""
+    vision, v = tower_in(c, "vision_config")
     language, _ = any_language_model(c)
     words = block("projector", visual_words=Embedding(rows=v.vocab_size, width=c.hidden_size))
     head = language.items.get("lm_head")
-    if head is not None and not c.tie_word_embeddings:  # of the sizes that the whole states, whatever the section does
+    if head is not None and not c.tie_word_embeddings:  # with the sizes of the outer config, whatever the section says
         own = Linear(d_in=c.hidden_size, d_out=c.vocab_size, category="head")
         language = block(**language.items | {"lm_head": own})
-    return assemble_multimodal(language, vision_tower=seen, projector=words)
+    return assemble_multimodal(language, vision_tower=vision, projector=words)
 
 
 # -- Step 3.7 --------------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def ovis2(c: Config) -> Component:
 
 @tower("step3p5_vision")
 def step3p5_vision(v: Config) -> Block:
-    """A ViT, and two convolutions that shrink the image (Step3p7VisionModel)."""
+    """A ViT, and two convolutions that reduce the image (Step3p7VisionModel)."""
     d = v.hidden_size
     return block(
         "vision",

@@ -19,7 +19,7 @@ from paramcalc.tree.leaves import Embedding
 
 @tower("paddleocr_vl_vision")
 def paddleocr_vl_vision(v: Config) -> Block:
-    """SigLIP with rotary positions beside the learned ones (PaddleOCRVisionModel)."""
+    """SigLIP with rotary positions besides the learned ones (PaddleOCRVisionModel)."""
     return block(
         "vision",
         patches=patches(v),
@@ -42,7 +42,7 @@ def paddleocr_vl(c: Config) -> Component:
 
 @family("pp_formulanet", ties="above")
 def pp_formulanet(c: Config) -> Component:
-    """Segment Anything's tower, two convolutions and two layers, MBART's decoder (PPFormulaNet...Generation)."""
+    """Segment Anything's tower, two convolutions and two layers, mBART's decoder (PPFormulaNet...Generation)."""
 
     def projector(v: Config, _: int) -> Block:
         mid, out = v.post_conv_mid_channels, v.post_conv_out_channels
@@ -58,6 +58,6 @@ def pp_formulanet(c: Config) -> Component:
 
 @family("pp_formulanet_text")
 def pp_formulanet_text(c: Config) -> Block:
-    """MBART's decoder, which attends to what a tower puts out (PPFormulaNetTextModel)."""
+    """mBART's decoder with cross attention to a tower (PPFormulaNetTextModel)."""
     form = BartLayout(pre_norm=True)
     return block(**bart_stack(c, "decoder", form, owner=None).items, **decoder_head(c, c.hidden_size))

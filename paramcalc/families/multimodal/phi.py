@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import gqa
+from paramcalc.families.builders.audio import tower_norm
 from paramcalc.families.builders.decoder import decoder
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.projectors import two_layers
@@ -13,14 +14,14 @@ from paramcalc.families.registry import family, get_family
 from paramcalc.families.towers.vision import siglip
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, Run, block, stack
-from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Norm, Param
+from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Param
 
 
 @family("phi3_v")
 def phi3_v(c: Config) -> Component:
-    """CLIP, two by two patches joined, separators, two layers, Phi-3 (Phi3VForCausalLM)."""
+    """CLIP, two by two merged patches, separators, two layers, Phi-3 (Phi3VForCausalLM)."""
     processor, layers = c.section("img_processor"), c.section("embd_layer")
-    seen, v = tower_in(c, "vision_config")  # no file states it: the class has CLIP's sizes within
+    vision, v = tower_in(c, "vision_config")  # in no file: the class contains CLIP's sizes
     c.require(
         processor.name == "clip_vision_model" and processor.image_dim_out == v.hidden_size,
         "img_processor is not the CLIP that the class has within",
@@ -32,7 +33,7 @@ def phi3_v(c: Config) -> Component:
     d_in, d = 4 * v.hidden_size, c.hidden_size
     separator = Param(shape=(1, 1, d_in))
     projector = block("projector", between=separator, around=separator, **two_layers(d_in, d, d))
-    return assemble_multimodal(get_family("phi3").recipe(c), vision_tower=seen, projector=projector)
+    return assemble_multimodal(get_family("phi3").recipe(c), vision_tower=vision, projector=projector)
 
 
 # -- Phi-4 multimodal ------------------------------------------------------------------------------------------------
@@ -40,7 +41,7 @@ def phi3_v(c: Config) -> Component:
 
 @family("phi4_multimodal")
 def phi4_multimodal(c: Config) -> Component:
-    """Phi-3 with images and speech embedded beside the tokens (Phi4MultimodalForCausalLM)."""
+    """Phi-3 with embedded images and speech (Phi4MultimodalForCausalLM)."""
     vision, audio = c.section("vision_config"), c.section("audio_config")
     text = decoder(c, gqa(c, window=c.sliding_window), glu(c))
     return assemble_multimodal(text, image=phi4_images(c, vision), speech=phi4_speech(c, audio))
@@ -61,13 +62,13 @@ def phi4_images(c: Config, v: Config) -> Block:
 
 
 def phi4_speech(c: Config, a: Config) -> Block:
-    """A conformer behind strided convolutions, and a projection each for speech alone and speech beside images."""
+    """A conformer behind strided convolutions, with one projection for speech alone and one for speech with images."""
     d, channels, halvings = a.hidden_size, a.nemo_conv_channels, a.time_reduction.bit_length() - 1
     bins = a.input_size
     for _ in range(halvings):
         bins = (bins + 1) // 2
-    bins = a.nemo_final_size or bins  # stated, it wins over what input_size and time_reduction give
-    # A 3 x 3 convolution holds as much as one of nine taps.
+    bins = a.nemo_final_size or bins  # if present, it overrides the value from input_size and time_reduction
+    # A 3 x 3 convolution has as many weights as one of nine taps.
     first, point = Conv1d(channels=channels, kernel=9), Linear(d_in=channels, d_out=channels, bias=True)
     spatial = {f"conv_{i}": block(depth=first, point=point if i else None) for i in range(halvings)}
     distances = a.bias_max_distance if a.bias_symmetric else 2 * a.bias_max_distance
@@ -94,7 +95,7 @@ def phi4_conformer_layer(a: Config) -> Block:
     deep, out = d * a.depthwise_multiplier, a.depthwise_separable_out_channel
     gate_bias = Param(shape=(1, ext, 1))
     convolution = block(
-        norm=phi4_tower_norm(a),
+        norm=tower_norm(a.hidden_size),
         gate=Linear(d_in=d, d_out=2 * ext, bias=True),
         gate_bias_1=gate_bias,
         gate_bias_2=gate_bias,
@@ -102,13 +103,13 @@ def phi4_conformer_layer(a: Config) -> Block:
         point=Linear(d_in=deep, d_out=out, bias=True),
         out=Linear(d_in=d, d_out=ext, bias=True),
     )
-    half = block(norm=phi4_tower_norm(a), ffn=glu(a, bias=True))
+    half = block(norm=tower_norm(a.hidden_size), ffn=glu(a, bias=True))
     attn = gqa(a, qkv_bias=True, out_bias=True)
     return block(
-        ffn_in=half, attn_norm=phi4_tower_norm(a), attn=attn, conv=convolution, ffn_out=half, norm=phi4_tower_norm(a)
+        ffn_in=half,
+        attn_norm=tower_norm(a.hidden_size),
+        attn=attn,
+        conv=convolution,
+        ffn_out=half,
+        norm=tower_norm(a.hidden_size),
     )
-
-
-def phi4_tower_norm(a: Config) -> Norm:
-    """A LayerNorm of the speech tower, which is counted as a whole."""
-    return Norm(width=a.hidden_size, bias=True, category=None)

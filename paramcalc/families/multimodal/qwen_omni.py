@@ -1,4 +1,4 @@
-"""Qwen's audio-language and omni models: the thinker, which writes text, and the whole, which also speaks."""
+"""Qwen's audio-language and omni models: the thinker, which generates text, and the whole, which adds speech."""
 
 from __future__ import annotations
 
@@ -34,36 +34,36 @@ def qwen3_asr(c: Config) -> Component:
 # -- omni models -----------------------------------------------------------------------------------------------------
 
 
-def thinker_model(c: Config, kin: str) -> Component:
-    """Towers for sound, images and video, and the language model."""
+def thinker_model(c: Config, generation: str) -> Component:
+    """Towers for audio, images and video, and the language model."""
     if text_alone(c):
         return section_alone(c, "audio_config", "vision_config")
     if c.head not in ("seq2seq_lm", "none"):
         raise unknown_head(c)
-    heard, _ = tower_in(c, "audio_config")
-    seen, v = tower_in(c, "vision_config")
+    audio, _ = tower_in(c, "audio_config")
+    vision, v = tower_in(c, "vision_config")
     text = get_family(c.section_schema("text_config").kind)
     reading = text.schema._replace(fixed={**text.schema.fixed, "tie_word_embeddings": c.tie_word_embeddings})
     language = text.recipe(c.section("text_config", reading, family=text.name))
-    merger = qwen2_5_merger(v) if kin == "qwen2_5_omni" else qwen3_merger(v, deep=True)
-    return assemble_multimodal(language, audio_tower=heard, vision_tower=seen, projector=merger)
+    merger = qwen2_5_merger(v) if generation == "qwen2_5_omni" else qwen3_merger(v, deep=True)
+    return assemble_multimodal(language, audio_tower=audio, vision_tower=vision, projector=merger)
 
 
-@family("qwen2_5_omni_thinker", kin="qwen2_5_omni")
-@family("qwen3_omni_moe_thinker", kin="qwen3_omni_moe")
+@family("qwen2_5_omni_thinker", generation="qwen2_5_omni")
+@family("qwen3_omni_moe_thinker", generation="qwen3_omni_moe")
 def omni_thinker(c: Config) -> Component:
-    """Encoders of sound, images and video, mergers, Qwen (Qwen2.5-Omni, 2503.20215; Qwen2_5OmniThinker...)."""
-    return thinker_model(c, c.kin)
+    """Encoders of audio, images and video, mergers, Qwen (Qwen2.5-Omni, 2503.20215; Qwen2_5OmniThinker...)."""
+    return thinker_model(c, c.generation)
 
 
-@family("qwen2_5_omni", kin="qwen2_5_omni", vocoder="token2wav")
-@family("qwen3_omni_moe", kin="qwen3_omni_moe", vocoder="code2wav")
+@family("qwen2_5_omni", generation="qwen2_5_omni", vocoder="token2wav")
+@family("qwen3_omni_moe", generation="qwen3_omni_moe", vocoder="code2wav")
 def omni(c: Config) -> Component:
-    """The thinker, and where sound is made a talker and a vocoder (Qwen2_5OmniForConditionalGeneration)."""
-    whole = thinker_model(c.section("thinker_config"), c.kin)
+    """The thinker, and a talker and a vocoder if audio output is enabled (Qwen2_5OmniForConditionalGeneration)."""
+    thinker = thinker_model(c.section("thinker_config"), c.generation)
     if not c.enable_audio_output:
         c.raw("talker_config"), c.raw(f"{c.vocoder}_config")
-        return whole
+        return thinker
     talker, _ = tower_in(c, "talker_config")
     vocoder, _ = tower_in(c, f"{c.vocoder}_config")
-    return block(**whole.parts(), talker=talker, vocoder=vocoder)
+    return block(**thinker.parts(), talker=talker, vocoder=vocoder)

@@ -30,7 +30,7 @@ def qwen2_vision(v: Config) -> Block:
 
 
 def qwen2_merger(v: Config) -> Block:
-    """Joins neighbouring vectors and projects them."""
+    """Qwen2-VL's merger: neighbouring vectors are joined and projected."""
     d = v.embed_dim
     return patch_merger(Norm(width=d, bias=True), d * patches_per_merge(v), v.hidden_size)
 
@@ -43,7 +43,7 @@ def qwen2_vl(c: Config) -> Component:
 
 @family("qwen2_5_vl", ties="either")
 def qwen2_5_vl(c: Config) -> Component:
-    """A tower of windowed attention, a merger, Qwen2 (Qwen2_5_VLForConditionalGeneration)."""
+    """A tower with windowed attention, a merger, Qwen2 (Qwen2_5_VLForConditionalGeneration)."""
     return vision_language_model(c, lambda v, _: qwen2_5_merger(v), flat=True)
 
 

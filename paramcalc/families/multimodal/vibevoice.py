@@ -17,7 +17,7 @@ from paramcalc.tree.leaves import Conv1d, Linear, Norm, Param
 
 @tower("vibevoice_acoustic_tokenizer_encoder")
 def vibevoice_tokenizer_encoder(v: Config) -> Block:
-    """ConvNeXt's layers over a waveform, twice as wide at each step down (VibeVoice, 2508.19205, section 2.1)."""
+    """ConvNeXt's layers over a waveform, doubling the width at each step (VibeVoice, 2508.19205, section 2.1)."""
     ratios, depths = downsampling_plan(v)
     stages: dict[str, Component] = {}
     for i, depth in enumerate(depths[: len(ratios) + 1]):
@@ -30,7 +30,7 @@ def vibevoice_tokenizer_encoder(v: Config) -> Block:
 
 @tower("vibevoice_acoustic_tokenizer")
 def vibevoice_tokenizer(v: Config) -> Block:
-    """The same, and its mirror, which makes a waveform (VibeVoiceAcousticTokenizerModel)."""
+    """The tokenizer's encoder and its mirror, the decoder (VibeVoiceAcousticTokenizerModel)."""
     ratios, depths = downsampling_plan(v)
     stages: dict[str, Component] = {}
     before, kernels = v.hidden_size, [v.kernel_size, *(2 * ratio for ratio in reversed(ratios))]
@@ -43,7 +43,7 @@ def vibevoice_tokenizer(v: Config) -> Block:
 
 
 def downsampling_plan(v: Config) -> tuple[list[int], list[int]]:
-    """What each step down joins, and how many layers follow each step and come before all."""
+    """The ratio of each downsampling step, and the number of layers before the first step and after each."""
     ratios, depths = v.size_list("downsampling_ratios"), v.size_list("depths")
     v.require(len(depths) > len(ratios), f"depths has {len(depths)} entries, fewer than {len(ratios) + 1}")
     return ratios, depths
@@ -56,7 +56,7 @@ def convnext_stage(v: Config, before: int, width: int, *, kernel: int, depth: in
 
 
 def convnext_layer(v: Config, width: int) -> Block:
-    """A depthwise convolution and an FFN, each behind a norm and scaled channel by channel (2201.03545)."""
+    """A depthwise convolution and an FFN, each behind a norm and scaled by channel (2201.03545)."""
     norm, scale = tower_norm(width, bias=False), Param(shape=(width,))
     return block(
         norm=norm,
@@ -69,21 +69,21 @@ def convnext_layer(v: Config, width: int) -> Block:
 
 
 def speech_connector(d_in: int, d: int) -> Block:
-    """Two layers around a norm, from sound to the language model."""
+    """Two layers around a norm, from audio to the language model."""
     first, second = Linear(d_in=d_in, d_out=d, bias=True), Linear(d_in=d, d_out=d, bias=True)
     return block("projector", linear_1=first, norm=Norm(width=d), linear_2=second)
 
 
 @family("vibevoice_asr")
 def vibevoice_asr(c: Config) -> Component:
-    """Two encoders of a waveform, two layers behind each, Qwen2 (VibeVoiceAsrForConditionalGeneration)."""
+    """Two encoders of a waveform, a projector for each, Qwen2 (VibeVoiceAsrForConditionalGeneration)."""
     language, d = audio_text_model(c, tied=False)
     readers, _ = speech_towers(c, "acoustic_tokenizer_encoder_config", "semantic_tokenizer_encoder_config", d)
     return assemble_multimodal(language, **readers)
 
 
 def speech_towers(c: Config, sound: str, sense: str, width: int) -> tuple[dict[str, Component], int]:
-    """What reads how a voice sounds and what it says, with the layers behind each; channels of the former."""
+    """The acoustic and the semantic encoder with their projectors; and the channels of the former."""
     (acoustic, one), (semantic, two) = tower_in(c, sound), tower_in(c, sense)
     readers: dict[str, Component] = dict(
         acoustic_tower=acoustic,
@@ -96,7 +96,7 @@ def speech_towers(c: Config, sound: str, sense: str, width: int) -> tuple[dict[s
 
 @tower("vibevoice_diffusion")
 def vibevoice_diffusion_head(v: Config) -> Block:
-    """Gated FFNs steered by what is said and by the time, from noise to a frame of sound (VibeVoiceDiffusionHead)."""
+    """Gated FFNs conditioned on text and time, from noise to an audio frame (VibeVoiceDiffusionHead)."""
     d, latent = v.hidden_size, v.latent_size
     layer = block(ffn=glu(v, bias=v.mlp_bias), norm=tower_norm(d, bias=False), steer=Linear(d_in=d, d_out=3 * d))
     return block(
@@ -113,7 +113,7 @@ def vibevoice_diffusion_head(v: Config) -> Block:
 
 @family("vibevoice", ties="section")
 def vibevoice(c: Config) -> Component:
-    """Two readers of sound, any language model, and a head that speaks by diffusion (VibeVoiceFor...Generation)."""
+    """Two audio encoders, any language model, and a diffusion head for speech (VibeVoiceFor...Generation)."""
     language, d = any_language_model(c)
     readers, latent = speech_towers(c, "audio_config", "semantic_model_config", d)
     head, _ = tower_in(c, "diffusion_head_config", hidden_size=d, latent_size=latent)

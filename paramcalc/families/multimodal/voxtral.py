@@ -1,4 +1,4 @@
-"""Voxtral."""
+"""Voxtral and Voxtral Realtime."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def voxtral_realtime(c: Config) -> Component:
 
     require_model_type(
         c, "text_config", "voxtral_realtime_text"
-    )  # another's config would be given to the layers of this one
+    )  # the class would pass another model's config to its own layers
     return audio_language_model(c, projector, completes=True)

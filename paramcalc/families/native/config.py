@@ -1,4 +1,4 @@
-"""The fields of `model_type: transformer`: their schema, and what is said of those that cannot be."""
+"""The fields of `model_type: transformer`: their schema, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MoeFields(_Strict):
 
 
 class LayerFields(_Strict):
-    """What one entry of `layers` may say differently from the model, for `repeat` layers in a row."""
+    """One entry of `layers`: the fields that differ from the model, for `repeat` consecutive layers."""
 
     repeat: int = Field(1, gt=0, le=100_000)
     n_heads: int | None = Field(None, gt=0, le=10**9)
@@ -92,7 +92,7 @@ class TransformerConfig(_Strict):
 
 NATIVE_SECTIONS: Mapping[str, type[BaseModel]] = {"moe": MoeFields, "bias": BiasFields, "layers": LayerFields}
 
-# What Hugging Face calls these fields: --set takes both names, and a file with the other one gets a hint.
+# Hugging Face's names of these fields: --set accepts both, and a file with the other name gets a hint.
 NATIVE_ALIASES = {
     "hidden_size": "d_model",
     "n_embd": "d_model",
@@ -109,13 +109,13 @@ NATIVE_ALIASES = {
 
 
 def native_field_names() -> set[str]:
-    """Every field, those of sections with dots."""
+    """Every field; those of sections with dots."""
     nested = {f"{name}.{field}" for name in ("moe", "bias") for field in NATIVE_SECTIONS[name].model_fields}
     return {*TransformerConfig.model_fields, *nested}
 
 
 def parse(fields: Mapping[str, object], origin: str) -> TransformerConfig:
-    """The validated fields, or a ConfigError that names the first field at fault."""
+    """The validated fields. Raises ConfigError for the first invalid field."""
     try:
         return TransformerConfig.model_validate(fields)
     except ValidationError as error:
@@ -123,7 +123,7 @@ def parse(fields: Mapping[str, object], origin: str) -> TransformerConfig:
         raise ConfigError(f"transformer: {problem} in {origin}", hint) from error
 
 
-# -- what is said of a field that cannot be -----------------------------------------------------------------------
+# -- errors for invalid fields ------------------------------------------------------------------------------------
 
 ValidationFault = Mapping[str, Any]  # one of a ValidationError's errors
 EXPECTED_TYPES = {
@@ -135,7 +135,7 @@ EXPECTED_TYPES = {
 
 
 def _told(faults: Iterable[ValidationFault]) -> tuple[str, str]:
-    """The problem and a hint for the fault that explains most: a key that is not known before one that is missing."""
+    """The problem and a hint for the most informative error: an unknown key before a missing one."""
     ranked = sorted(faults, key=lambda fault: (fault["type"] != "extra_forbidden", fault["type"] == "missing"))
     at = max((_path(fault) for fault in ranked if _path(fault)[:1] == _path(ranked[0])[:1]), key=len)
     here = [fault for fault in ranked if _path(fault) == at]
@@ -145,14 +145,14 @@ def _told(faults: Iterable[ValidationFault]) -> tuple[str, str]:
 
 
 def _path(fault: ValidationFault) -> tuple[str | int, ...]:
-    """The keys to a field, without the tags by which pydantic tells the alternatives of a union apart."""
+    """The keys to a field, without the tags by which pydantic distinguishes the alternatives of a union."""
     known = {*TransformerConfig.model_fields}.union(*(section.model_fields for section in NATIVE_SECTIONS.values()))
     last = len(fault["loc"]) - 1 if fault["type"] == "extra_forbidden" else -1
     return tuple(part for i, part in enumerate(fault["loc"]) if isinstance(part, int) or part in known or i == last)
 
 
 def _problem(faults: list[ValidationFault]) -> str:
-    """What is wrong with a field, of which each alternative of a union may say something."""
+    """The problem of a field, of which each alternative of a union may state one."""
     fault = next((fault for fault in faults if fault["type"] == "value_error"), faults[0])
     value, limits = fault["input"], fault.get("ctx", {})
     match fault["type"]:
@@ -170,7 +170,7 @@ def _problem(faults: list[ValidationFault]) -> str:
 
 
 def _meant(fault: ValidationFault) -> str:
-    """What one alternative would take."""
+    """The values that one alternative accepts."""
     if fault["type"] == "literal_error":
         return str(fault["ctx"]["expected"]).replace("False", "false").replace("'", "")
     if fault["type"] == "model_type":

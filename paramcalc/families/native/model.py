@@ -16,12 +16,12 @@ from paramcalc.tree.weights import by_vocabulary
 
 
 def biases(t: TransformerConfig) -> BiasFields:
-    """`bias: true` means in attention and FFN."""
+    """Biases of attention and FFN: `bias: true` sets both."""
     return t.bias if isinstance(t.bias, BiasFields) else BiasFields(attention=t.bias, ffn=t.bias)
 
 
 def native_tree(t: TransformerConfig, origin: str) -> Block:
-    """The component tree of a described decoder; without a vocabulary, its layers alone."""
+    """The component tree of a described decoder; without a vocabulary, only its layers."""
     d = symbolic("d", t.d_model, origin="d_model")
     layers = stack("decoder", native_runs(t, d, origin))
     if t.vocab_size is None:
@@ -45,12 +45,12 @@ def native_tree(t: TransformerConfig, origin: str) -> Block:
 
 
 def native_runs(t: TransformerConfig, d: int, origin: str) -> Iterator[Run]:
-    """The layers in order: those with a dense FFN and those with experts, entry by entry."""
+    """The layers in order: runs with a dense FFN and runs with experts, entry by entry."""
     start = 0
     for entry in t.layers or [LayerFields(repeat=t.n_layers or 1)]:
         moe = t.moe if entry.moe is None else entry.moe or None
         mixer = native_attention(t, entry, d, origin)
-        built: dict[bool, Block] = {}  # one object for all layers that are alike: counting one counts them all
+        built: dict[bool, Block] = {}  # equal layers are one object, which is counted once
         for repeat, sparse in expert_pattern(moe, start, entry.repeat):
             if repeat and sparse not in built:
                 ffn = native_moe(t, entry, moe, d, origin) if moe and sparse else native_ffn(t, entry, d, origin)
@@ -73,19 +73,19 @@ def expert_pattern(moe: MoeFields | None, start: int, count: int) -> Iterator[tu
 
 
 def residual_block(t: TransformerConfig, norm: Norm, attn: Component, ffn: Component) -> Block:
-    """Norms before the parts (pre) or after them (post): the same count, another order."""
+    """Norms before the sublayers (pre) or after them (post); both have the same count."""
     if t.norm_position == "pre":
         return block(attn_norm=norm, attn=attn, ffn_norm=norm, ffn=ffn)
     return block(attn=attn, attn_norm=norm, ffn=ffn, ffn_norm=norm)
 
 
 def native_norm(t: TransformerConfig, d: int) -> Norm:
-    """RMSNorm has a scale, LayerNorm a bias too."""
+    """RMSNorm has a scale; LayerNorm has a bias too."""
     return Norm(width=d, bias=t.norm == "layer")
 
 
 def native_attention(t: TransformerConfig, entry: LayerFields, d: int, origin: str) -> Attention:
-    """Grouped-query attention of one entry; what the entry leaves open is the model's."""
+    """Grouped-query attention of one entry; omitted fields are those of the model."""
     h = entry.n_heads or t.n_heads
     g = entry.n_kv_heads or t.n_kv_heads or h
     d_h = entry.head_dim or t.head_dim
@@ -101,7 +101,7 @@ def native_attention(t: TransformerConfig, entry: LayerFields, d: int, origin: s
 
 
 def native_ffn(t: TransformerConfig, entry: LayerFields, d: int, origin: str, hidden: int | None = None) -> Mlp:
-    """A feed-forward network; a plain one is four times the width unless stated."""
+    """A feed-forward network; a plain one is four times as wide by default."""
     gated = (entry.ffn or t.ffn) == "gated"
     hidden = hidden or entry.d_ff or t.d_ff
     if hidden is None and gated:

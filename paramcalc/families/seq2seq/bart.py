@@ -17,6 +17,6 @@ from paramcalc.tree.containers import Block
 def bart(c: Config) -> Block:
     """Encoder and decoder with LayerNorms, plain FFNs and learned positions (BartForConditionalGeneration).
 
-    Pegasus' positions are sinusoids, but a table of the model like any other; M2M-100 computes them.
+    Pegasus' positions are sinusoids, but stored as a table; M2M-100 computes them.
     """
     return bart_model(c, c.form)

@@ -1,4 +1,4 @@
-"""Encoder-decoders with BART's or T5's layers and a difference of their own, and decoders of such models alone."""
+"""Other encoder-decoders, most with BART's or T5's layers, and decoders of such models alone."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def led(c: Config) -> Block:
 
 @family("mvp")
 def mvp(c: Config) -> Block:
-    """BART, perhaps with learned prompts for the decoder's layers (MvpForConditionalGeneration).
+    """BART with optional learned prompts for the decoder's layers (MvpForConditionalGeneration).
 
     The class passes use_prompt to its encoder in the place of another argument and builds prompts for the decoder only.
     """
@@ -79,9 +79,7 @@ def mvp(c: Config) -> Block:
             down=Linear(d_in=mid, d_out=2 * c.decoder_layers * d, bias=True),
         )
         prompts = {"attn_prompt": prompt, "cross_attn_prompt": prompt}
-        c.notes.append(
-            "mvp: the class builds prompts for the decoder only, although use_prompt is meant for both sides"
-        )
+        c.notes.append("mvp: the class builds prompts for the decoder only, although use_prompt applies to both sides")
     return encoder_decoder(c, form, bart_stack(c, "encoder", form), bart_stack(c, "decoder", form, before=prompts))
 
 
@@ -113,7 +111,7 @@ def prophetnet(c: Config) -> Block:
     one = bart_layer(c, "decoder", form, attn=bart_attention(c, "decoder", form, inner=block(position_buckets=buckets)))
     one = one.replace(inexact="the streams that predict further tokens are left out")
     tokens = {"ngram_tokens": Embedding(rows=c.ngram, width=d)}
-    if c.head in ("encoder", "decoder"):  # one side alone, with a table of its own
+    if c.head in ("encoder", "decoder"):  # one side alone, with its own token table
         return bart_stack(
             c,
             c.head,
@@ -136,7 +134,7 @@ def prophetnet(c: Config) -> Block:
 
 @family("marian")
 def marian(c: Config) -> Block:
-    """BART without norms on the embedding; source and target may have vocabularies of their own (MarianMTModel)."""
+    """BART without norms on the embedding; source and target may have separate vocabularies (MarianMTModel)."""
     form, rows = BartLayout(spare_rows=0, embed_norm=False), c.decoder_vocab_size or c.vocab_size
     if c.share_encoder_decoder_embeddings and c.head != "lm":
         return encoder_decoder(c, form, bart_stack(c, "encoder", form), bart_stack(c, "decoder", form, rows=rows))
@@ -152,7 +150,7 @@ def marian(c: Config) -> Block:
 def fsmt(c: Config) -> Block:
     """Post-norm translation model with two vocabularies; positions start after padding (FSMTForConditionalGeneration).
 
-    The model without head does not exist: the decoder holds the output matrix.
+    There is no model without a head: the decoder holds the output matrix.
     """
     form, owner = BartLayout(spare_rows=c.pad_token_id + 1, embed_norm=False), "decoder.embed_tokens"
     if c.head not in ("seq2seq_lm", "none"):
@@ -178,7 +176,7 @@ def trocr(c: Config) -> Block:
 
 @family("pix2struct_text_model")
 def pix2struct_text(c: Config) -> Block:
-    """T5's decoder with equal heads; it always has its own head (Pix2StructTextModel)."""
+    """T5's decoder with equal heads and always a head of its own (Pix2StructTextModel)."""
     if c.head not in ("lm", "seq2seq_lm"):
         raise unknown_head(c)
     first, rest = t5_layer(c, "decoder", buckets=t5_buckets(c)), t5_layer(c, "decoder")
@@ -210,9 +208,9 @@ def switch_transformers(c: Config) -> Block:
 
 
 def switch_sparse_layers(c: Config, role: str, depth: int) -> list[bool]:
-    """Which layers have experts: with a step of n the second of each n, whatever number is asked for; see the class.
+    """The layers with experts: the second of each n for a step of n, regardless of num_sparse_encoder_layers.
 
-    The step is derived from the numbers of layers, unless the file states it.
+    The step is derived from the numbers of layers if the file omits it.
     """
     number, step = c.num_sparse_encoder_layers, c.encoder_sparse_period
     if role == "decoder":
@@ -227,7 +225,7 @@ def switch_sparse_layers(c: Config, role: str, depth: int) -> list[bool]:
 
 @family("encoder-decoder")
 def composed_encoder_decoder(c: Config) -> Block:
-    """Any encoder and any decoder, joined by cross attention, and a projection where widths differ (EncoderDecoder)."""
+    """Any encoder and any decoder, with cross attention and a projection if widths differ (EncoderDecoder)."""
     if c.head != "none":
         raise unknown_head(c)
     encoder, one = section_model(c, "encoder", "none")
@@ -261,7 +259,7 @@ def whisper(c: Config) -> Block:
 
 
 def whisper_decoder_layer(c: Config) -> Block:
-    """A decoder's layer, which attends to as many frames whatever is said: sound is cut or padded to 30 seconds."""
+    """A decoder layer that attends to a fixed number of frames: audio is cut or padded to 30 seconds."""
     one = bart_layer(c, "decoder", WHISPER_LAYOUT)
     return block(
         **{**one.items, "cross_attn": with_options(one.items["cross_attn"], source_tokens=c.max_source_positions)}
@@ -269,7 +267,7 @@ def whisper_decoder_layer(c: Config) -> Block:
 
 
 def audio_classifier(c: Config) -> dict[str, Component]:
-    """A narrow classifier over the encoder, perhaps over a weighted sum of all its layers."""
+    """A narrow classifier over the encoder, optionally over a weighted sum of all its layers."""
     narrow = c.classifier_proj_size
     weights = {"layer_weights": Param(shape=(c.encoder_layers + 1,), category="head")}
     return (weights if c.use_weighted_layer_sum else {}) | {

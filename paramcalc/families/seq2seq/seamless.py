@@ -24,13 +24,15 @@ SPEECH_INPUT_HEADS, SPEECH_OUTPUT_HEADS = ("speech_to_text", "speech_to_speech")
 @family("seamless_m4t", second=False)
 @family("seamless_m4t_v2", second=True)
 def seamless(c: Config) -> Component:
-    """M2M-100's encoder and decoder, a conformer that hears, units and a vocoder that speak (SeamlessM4TForTextToText).
+    """M2M-100's encoder and decoder, a speech encoder, text-to-unit layers and a vocoder (SeamlessM4TForTextToText).
 
-    A class has what it needs of these.
+    Each class builds only the parts that it needs.
     """
     if c.head not in ("seq2seq_lm", "none", *SPEECH_INPUT_HEADS, *SPEECH_OUTPUT_HEADS):
         raise unknown_head(c)
-    hears, speaks = (c.head in ("none", *classes) for classes in (SPEECH_INPUT_HEADS, SPEECH_OUTPUT_HEADS))
+    speech_input, speech_output = (
+        c.head in ("none", *classes) for classes in (SPEECH_INPUT_HEADS, SPEECH_OUTPUT_HEADS)
+    )
     language = block(
         shared=Embedding(rows=c.vocab_size, width=c.hidden_size),
         encoder=None if c.head in SPEECH_INPUT_HEADS else bart_stack(c, "encoder", SEAMLESS_LAYOUT),
@@ -39,9 +41,9 @@ def seamless(c: Config) -> Component:
     )
     return assemble_multimodal(
         language,
-        speech_encoder=seamless_speech_encoder(c) if hears else None,
-        units=text_to_units(c) if speaks else None,
-        vocoder=unit_vocoder(c) if speaks else None,
+        speech_encoder=seamless_speech_encoder(c) if speech_input else None,
+        units=text_to_units(c) if speech_output else None,
+        vocoder=unit_vocoder(c) if speech_output else None,
     )
 
 
@@ -49,16 +51,16 @@ def seamless(c: Config) -> Component:
 
 
 def seamless_speech_encoder(c: Config) -> Block:
-    """A conformer over frames of a spectrogram, and layers that shorten what it says (SeamlessM4TSpeechEncoder)."""
+    """A conformer over spectrogram frames, and layers that shorten its output (SeamlessM4TSpeechEncoder)."""
     d, heads, norm = c.hidden_size, c.speech_encoder_attention_heads, tower_norm(c.hidden_size)
     c.require(d % heads == 0, f"hidden_size ({d}) is not divisible by speech_encoder_attention_heads ({heads})")
     c.require(c.conv_depthwise_kernel_size % 2 == 1, "conv_depthwise_kernel_size is even")
     d_h = symbolic("d_h", d // heads, origin="d / speech_encoder_attention_heads")
     attn, ffn = sized_attention(d, heads, d_h, bias=True), mlp(c, c.speech_encoder_intermediate_size)
-    places, once = conformer_positions(c, heads, d_h)
+    positions, shared = conformer_positions(c, heads, d_h)
     middle = norm if c.second else batch_norm(d)
     one = conformer_layer(
-        d, ffn, {"attn": attn, **places}, inner=d, kernel=c.conv_depthwise_kernel_size, between=middle, bias=False
+        d, ffn, {"attn": attn, **positions}, inner=d, kernel=c.conv_depthwise_kernel_size, between=middle, bias=False
     )
     shorten = conv_over_time(d, 2 * d, c.adaptor_kernel_size)
     adapter = block(
@@ -68,7 +70,7 @@ def seamless_speech_encoder(c: Config) -> Block:
         "other",
         input_norm=tower_norm(c.feature_projection_input_dim),
         input=Linear(d_in=c.feature_projection_input_dim, d_out=d, bias=True),
-        **once,
+        **shared,
         layers=stack("audio", Run(c.speech_encoder_layers, one)),
         norm=norm,
         ffn=ffn,
@@ -78,7 +80,7 @@ def seamless_speech_encoder(c: Config) -> Block:
 
 
 def conformer_positions(c: Config, heads: int, d_h: int) -> tuple[dict[str, Component], dict[str, Component]]:
-    """What each layer of the conformer knows of positions, and what all of them share."""
+    """The position parts of each conformer layer, and those that all layers share."""
     kind = c.position_embeddings_type
     if c.second:
         rows = c.left_max_position_embeddings + c.right_max_position_embeddings + 1
@@ -93,8 +95,10 @@ def conformer_positions(c: Config, heads: int, d_h: int) -> tuple[dict[str, Comp
 
 
 def text_to_units(c: Config) -> Block:
-    """From text to units of speech: an encoder of what the decoder of text says, and a decoder; in the second version
-    that one writes all units at once (SeamlessM4TTextToUnitForConditionalGeneration)."""
+    """An encoder and a decoder from text states to speech units (SeamlessM4TTextToUnitForConditionalGeneration).
+
+    The decoder of the second version predicts all units at once.
+    """
     d, rows, norm = c.hidden_size, c.t2u_vocab_size, tower_norm(c.hidden_size)
     before: dict[str, Component] = {}
     decodes = bart_layer(c, "t2u_decoder", SEAMLESS_TOWER_LAYOUT)
@@ -127,7 +131,7 @@ def text_to_units(c: Config) -> Block:
 
 
 def duration_predictor(width: int, hidden: int, kernel: int) -> Block:
-    """How long each unit lasts: two convolutions and one number (SeamlessM4TVariancePredictor)."""
+    """The duration of each unit: two convolutions and one output (SeamlessM4TVariancePredictor)."""
     norm = tower_norm(hidden)
     return block(
         conv_1=conv_over_time(width, hidden, kernel),
@@ -139,7 +143,7 @@ def duration_predictor(width: int, hidden: int, kernel: int) -> Block:
 
 
 def unit_vocoder(c: Config) -> Block:
-    """From units, a speaker and a language to a waveform (HiFi-GAN, 2010.05646; SeamlessM4TCodeHifiGan)."""
+    """A vocoder from units, speaker and language to a waveform (HiFi-GAN, 2010.05646; SeamlessM4TCodeHifiGan)."""
     d = c.unit_embed_dim
     return block(
         "other",

@@ -16,8 +16,8 @@ from paramcalc.tree.leaves import Param
 def t5(c: Config) -> Block:
     """Pre-norm encoder and decoder, relative position buckets in each stack's first layer (T5ForConditionalGeneration).
 
-    With tie_word_embeddings false (T5 1.1, Flan-T5) published checkpoints hold a head of their own; transformers 5
-    ties it by force.
+    With tie_word_embeddings false (T5 1.1, Flan-T5) published checkpoints hold a separate head; transformers 5 forces
+    the tie.
     """
     return t5_encoder_decoder(c)
 
@@ -30,7 +30,7 @@ def umt5(c: Config) -> Block:
 
 @family("longt5", unstated_depth=6, can_untie=False)
 def longt5(c: Config) -> Block:
-    """T5 whose encoder sees a window, perhaps beside summaries of blocks (LongT5ForConditionalGeneration)."""
+    """T5 with a sliding window in the encoder, and optional summaries of blocks (LongT5ForConditionalGeneration)."""
     kind = c.encoder_attention_type
     c.require(kind in ("local", "transient-global"), f"encoder_attention_type {kind!r} is not known")
 

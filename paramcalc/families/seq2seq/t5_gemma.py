@@ -17,7 +17,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm
 
 
 def t5gemma_stack(side: Config, role: str, *, period: int, qk_norm: bool, kv_width: int | None = None) -> Stack:
-    """Gemma's layers with a norm before and after each part; cross attention where `kv_width` is the encoder's."""
+    """Gemma's layers with a norm before and after each sublayer; cross attention to an encoder of `kv_width`."""
     norm, bias = rms(side), side.attention_bias
     per_head = Norm(width=side.head_dim) if qk_norm else None
 
@@ -70,11 +70,11 @@ def t5gemma(c: Config) -> Block:
 
 @family("t5gemma2")
 def t5gemma2(c: Config) -> Block:
-    """Gemma 3 as encoder and decoder, of which the encoder sees (T5Gemma2ForConditionalGeneration)."""
+    """Gemma 3 as encoder and decoder, with a vision tower in the encoder (T5Gemma2ForConditionalGeneration)."""
     outer = c.section("encoder")
     one = outer.section("text_config")
     two = c.section("decoder")
-    seen, v = vision_tower(outer, any_kind=True)
+    vision, v = vision_tower(outer, any_kind=True)
     c.require(
         (one.hidden_size, one.vocab_size) == (two.hidden_size, two.vocab_size),
         "encoder and decoder must have the same hidden_size and vocab_size",
@@ -87,7 +87,7 @@ def t5gemma2(c: Config) -> Block:
         for role, side in (("encoder", one), ("decoder", two))
     }
     encoder = block(
-        vision_tower=seen,
+        vision_tower=vision,
         projector=gemma3_projector(v, one.hidden_size),
         embed_tokens=table,
         end_of_image=end,

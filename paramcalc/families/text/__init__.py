@@ -1,1 +1,1 @@
-"""Decoder-only language models, by lineage; also those that exist only inside a multimodal model."""
+"""Decoder-only language models by lineage, including those that exist only inside a multimodal model."""

@@ -1,4 +1,4 @@
-"""Apertus."""
+"""The language models of Apertus and Apertus 1.5."""
 
 from __future__ import annotations
 

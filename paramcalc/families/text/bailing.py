@@ -1,4 +1,4 @@
-"""Ling (model_type `bailing_...`): experts, with shared ones."""
+"""Ling (model_type `bailing_...`): routed and shared experts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from paramcalc.tree.containers import Block
 
 @family("bailing_moe", "bailing_moe_v2")
 def bailing_moe(c: Config) -> Block:
-    """Experts beside shared ones, a few dense layers first (Ling; BailingMoeForCausalLM).
+    """Routed and shared experts after a few dense layers (Ling; BailingMoeForCausalLM).
 
-    Ling 2.0 has QK norms and corrections of its routers, which are buffers (BailingMoeV2ForCausalLM).
+    Ling 2.0 has QK norms, and correction biases of its routers, which are buffers (BailingMoeV2ForCausalLM).
     """
-    c.require(not c.multi_gate, "multi_gate: routers for pictures and sound are not counted", "leave it out")
+    c.require(not c.multi_gate, "multi_gate: routers for images and audio are not counted", "leave it out")
     attention = qk_norm_per_head if c.use_qk_norm else gqa
     attn = attention(c, qkv_bias=c.use_qkv_bias, out_bias=c.use_bias)
     sparse = moe(

@@ -17,7 +17,7 @@ def bailing_hybrid(c: Config) -> Block:
     d, h = c.hidden_size, c.num_attention_heads
     delta = KimiDeltaAttention(
         width=d,
-        # The class derives the linear_ fields from the others, unless the file has them too.
+        # The class derives the linear_ fields from the others if the file omits them.
         heads=c.linear_num_heads or h,
         head_dim=c.linear_head_dim or c.head_dim,
         kernel=c.linear_conv_kernel_dim or c.short_conv_kernel_size,

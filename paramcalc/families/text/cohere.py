@@ -50,6 +50,6 @@ def cohere2_moe(c: Config) -> Block:
 
 @family("cohere_compass_text")
 def cohere_compass_text(c: Config) -> Block:
-    """Cohere 2 with full attention in every layer unless layer_types says otherwise (CohereCompassForCausalLM)."""
+    """Cohere 2 with full attention in every layer by default (CohereCompassForCausalLM)."""
     attn = sliding(gqa(c, bias=c.attention_bias), c.sliding_window)
     return decoder(c, attn, glu(c), full_every(c, 1), layer=parallel)

@@ -1,4 +1,4 @@
-"""DeepSeek to V3.2: latent attention, a few dense layers first, then many small experts and shared ones."""
+"""DeepSeek to V3.2: latent attention, a few dense layers, then layers with many small experts and shared ones."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def deepseek_v2(c: Config) -> Block:
 
 @family("deepseek_v3", "kimi_k2", "sarvam_mla")
 def deepseek_v3(c: Config) -> Block:
-    """DeepSeek-V2 with a buffer of corrections that balance the experts (DeepseekV3ForCausalLM).
+    """DeepSeek-V2 with a buffer of correction biases that balance the experts (DeepseekV3ForCausalLM).
 
-    The checkpoint ships a module that predicts one more token; the reference class does not build it.
+    The checkpoint contains a module that predicts one more token; the reference class does not build it.
     """
     attn, ffn = latent_attention(c), {DENSE: glu(c), SPARSE: mla_moe(c)}
     mtp = mtp_modules(c, pre_norm(rms(c), attn, ffn[SPARSE]))
@@ -47,9 +47,9 @@ def deepseek_v3(c: Config) -> Block:
 
 @family("deepseek_v32")
 def deepseek_v32(c: Config) -> Block:
-    """DeepSeek-V3 with an indexer in each layer that picks the tokens to look at (DeepseekV32ForCausalLM).
+    """DeepSeek-V3 with an indexer in each layer that selects the tokens to attend to (DeepseekV32ForCausalLM).
 
-    The layer of its module that predicts one more token has an indexer too.
+    The layer of its multi-token-prediction module has an indexer too.
     """
     attn, ffn = indexed_latent_attention(c), {DENSE: glu(c), SPARSE: mla_moe(c)}
     mtp = mtp_modules(c, pre_norm(rms(c), attn, ffn[SPARSE]))

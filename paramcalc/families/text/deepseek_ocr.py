@@ -23,22 +23,20 @@ REFERENCE_SLIDING = "reference_sliding_attention"
 
 @family("unlimited_ocr_text")
 def unlimited_ocr_text(c: Config) -> Block:
-    """DeepSeek-OCR's decoder; what it reads stays in sight, what it writes in a window (UnlimitedOcrTextModel)."""
-    written = (
-        f"all tokens are kept as if they were read; of those that are written it keeps the last {c.sliding_window}"
-    )
+    """DeepSeek-OCR's decoder; full attention to the prompt, a window over generated tokens (UnlimitedOcrTextModel)."""
+    doubt = f"all tokens are cached as a prompt; of generated tokens the class caches only the last {c.sliding_window}"
     words = c.layer_words("layer_types", (REFERENCE_SLIDING, FULL)) or [REFERENCE_SLIDING] * c.num_hidden_layers
     return deepseek_ocr_decoder(
-        c, first=c.first_k_dense_replace, doubts={REFERENCE_SLIDING: written, FULL: ""}, words=words
+        c, first=c.first_k_dense_replace, doubts={REFERENCE_SLIDING: doubt, FULL: ""}, words=words
     )
 
 
 def deepseek_ocr_decoder(
     c: Config, *, first: int, doubts: dict[str, str] | None = None, words: list[str] | None = None
 ) -> Block:
-    """Llama with routed and shared experts, dense in the first layers unless mlp_layer_types says otherwise.
+    """Llama with routed and shared experts, by default after `first` dense layers.
 
-    `doubts`: why the cache of layers of such a word is not told exactly.
+    `doubts`: the reason why the cache of layers of a type is not exact.
     """
     e, n, bias = c.moe_intermediate_size, c.n_shared_experts, c.mlp_bias
     experts = moe(c, e, experts=c.num_experts, shared=n * e, shared_count=n, shared_bias=bias)

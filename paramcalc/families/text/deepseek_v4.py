@@ -19,7 +19,7 @@ RATIO_LAYER_TYPES = {0: SLIDING, 4: CSA, 128: HCA}
 
 @family("deepseek_v4")
 def deepseek_v4(c: Config) -> Block:
-    """Attention over compressed keys, experts some of which are hashed to, residual streams (DeepseekV4ForCausalLM)."""
+    """Attention over compressed keys, experts (some chosen by hash), residual streams (DeepseekV4ForCausalLM)."""
     mix, attn, ffn = (
         hyper_connection(c, (c.hc_mult + 2) * c.hc_mult, 3),
         deepseek_v4_attention(c),
@@ -32,18 +32,18 @@ def deepseek_v4(c: Config) -> Block:
 
 
 def deepseek_v4_layer_types(c: Config) -> list[str]:
-    """Each layer's attention: `layer_types`, or the original file's ratios, or the two compressed kinds in turn."""
+    """The attention of each layer: `layer_types`, or the original file's ratios, or alternating compressed kinds."""
     ratios, depth = c.layer_indices("compress_ratios"), c.num_hidden_layers
     words = c.layer_words("layer_types", (SLIDING, CSA, HCA))
     if words is None and ratios:
         c.require(set(ratios) <= set(RATIO_LAYER_TYPES), f"compress_ratios is {ratios!r}", "known: 0, 4, 128")
         c.require(len(ratios) >= depth, f"compress_ratios has {len(ratios)} entries for {depth} layers")
-        return [RATIO_LAYER_TYPES[ratio] for ratio in ratios[:depth]]  # those beyond are of the MTP modules
+        return [RATIO_LAYER_TYPES[ratio] for ratio in ratios[:depth]]  # the rest belong to the MTP modules
     return words or [HCA if i < 2 or i % 2 == 0 else CSA for i in range(depth)]
 
 
 def deepseek_v4_attention(c: Config) -> dict[str, Component]:
-    """The three kinds: a window alone, or with all keys heavily compressed, or with the best of lightly compressed."""
+    """The three kinds: a window alone, with all heavily compressed keys, or with selected lightly compressed ones."""
     rates, d_h = c.section("compress_rates"), c.head_dim
     csa, hca = c.compress_rate_csa or getattr(rates, CSA), c.compress_rate_hca or getattr(rates, HCA)
     c.require(c.num_attention_heads * d_h % c.o_groups == 0, f"o_groups ({c.o_groups}) does not divide the heads")
@@ -68,7 +68,7 @@ def deepseek_v4_attention(c: Config) -> dict[str, Component]:
 
 
 def deepseek_v4_experts(c: Config) -> dict[str, Component]:
-    """Experts chosen by scores, or by a table from the token's number; one shared expert of the same width."""
+    """Experts chosen by scores, or by a table from the token id; one shared expert of the same width."""
     e, count, k = c.intermediate_size, c.num_local_experts, c.num_experts_per_tok
     table = Param(shape=(c.vocab_size, k), buffer=True)
     hashed = block("router", gate=Linear(d_in=c.hidden_size, d_out=count), experts_of_token=table)

@@ -53,7 +53,7 @@ ATTENTION_SIZES = dict(num_attention_heads=64, q_lora_rank=1024, kv_lora_rank=10
 
 @family("dots3_note_text")
 def dots3_note_text(c: Config) -> Block:
-    """Gated latent attention, sliding layers with sizes of their own, the others indexed (Dots3NoteForCausalLM)."""
+    """Gated latent attention: sliding layers with sizes of their own, other layers indexed (Dots3NoteForCausalLM)."""
     n, e = c.n_shared_experts, c.moe_intermediate_size
     c.require(n >= 1, "n_shared_experts must be at least 1")
     shared = n * c.shared_experts_intermediate_size
@@ -68,18 +68,20 @@ def dots3_note_text(c: Config) -> Block:
 
 
 def dots3_layer_types(c: Config) -> list[str]:
-    """Each layer's attention. use_dsa makes full layers indexed ones or the reverse; the original files mean true."""
+    """The attention of each layer. use_dsa turns full layers into indexed ones or back; original files imply true."""
     dsa, original = c.raw("use_dsa"), not c.has("per_layer_config")
     c.require(dsa is None or isinstance(dsa, bool), f"use_dsa must be true or false, not {dsa!r}")
-    whole = FULL if dsa is False else INDEXED
+    full_type = FULL if dsa is False else INDEXED
     slides = [c.use_sliding_window and i >= 2 and i % 4 != 1 for i in range(c.num_hidden_layers)]
-    words = c.layer_words("layer_types", (FULL, SLIDING, INDEXED)) or [SLIDING if slide else whole for slide in slides]
+    words = c.layer_words("layer_types", (FULL, SLIDING, INDEXED)) or [
+        SLIDING if slide else full_type for slide in slides
+    ]
     decided = original or dsa is not None
-    return [whole if decided and word != SLIDING else word for word in words]
+    return [full_type if decided and word != SLIDING else word for word in words]
 
 
 def dots3_attention_sizes(c: Config) -> list[dict[str, Any]]:
-    """Each layer's sizes of attention: the model's, with what the file states for a layer or for sliding ones."""
+    """The attention sizes of each layer: the model's, overridden for single layers or for sliding ones."""
     model = {name: getattr(c, name) for name in ATTENTION_SIZES}
     overrides = per_layer_overrides(c, [*ATTENTION_SIZES, "num_key_value_heads", "head_dim"])
     if overrides is not None:
@@ -91,7 +93,7 @@ def dots3_attention_sizes(c: Config) -> list[dict[str, Any]]:
 
 
 def dots3_attention(c: Config, *, word: str, **sizes: Any) -> LatentAttention:
-    """Latent attention of these sizes with a normed rotary key and a gate per head."""
+    """Latent attention of these sizes with a normalised rotary key and a gate per head."""
     indexer = lightning_indexer(c, sizes["q_lora_rank"]).replace(index_keys=IndexKeys(dtype=FLOAT32))
     plain = LatentAttention(
         width=c.hidden_size,

@@ -23,7 +23,7 @@ def ernie4_5(c: Config) -> Block:
 
 @family("ernie4_5_moe")
 def ernie4_5_moe(c: Config) -> Block:
-    """Llama with experts in every moe_layer_interval-th layer from one layer to another (Ernie4_5_MoeForCausalLM)."""
+    """Llama with experts in every moe_layer_interval-th layer of a range of layers (Ernie4_5_MoeForCausalLM)."""
     bias = c.use_bias
     ignored_fields(c, moe_use_aux_free=True)
     unbuilt_mtp(c)
@@ -35,7 +35,7 @@ def ernie4_5_moe(c: Config) -> Block:
 
 
 def ernie_ffn_types(c: Config) -> list[str]:
-    """Which layers have experts; an end of -1 is the last layer."""
+    """The FFN of each layer, dense or sparse; an end index of -1 is the last layer."""
     depth, last = c.num_hidden_layers, c.raw("moe_layer_end_index")
     end = depth - 1 if last in (None, -1) else c.moe_layer_end_index
     step, start = c.moe_layer_interval, c.moe_layer_start_index
@@ -44,9 +44,9 @@ def ernie_ffn_types(c: Config) -> list[str]:
 
 @family("ernie4_5_vl_moe_text")
 def ernie4_5_vl_moe_text(c: Config) -> Block:
-    """ERNIE 4.5 with experts for text, others for images, and shared ones for both (Ernie4_5_VLMoeTextModel).
+    """ERNIE 4.5 with experts for text, experts for images, and shared ones for both (Ernie4_5_VLMoeTextModel).
 
-    Active counts those that a token of text uses.
+    The active parameters are those of a text token.
     """
     bias, widths = c.use_bias, c.list_of("moe_intermediate_size") or [1536, 512]
     c.require(len(widths) == 2, f"moe_intermediate_size has {len(widths)} entries, not one for text and one for images")
@@ -57,6 +57,6 @@ def ernie4_5_vl_moe_text(c: Config) -> Block:
         c, text, experts=c.num_experts, shared=n * text if n else None, shared_count=n, shared_bias=bias, **router
     )
     images = Router(width=c.hidden_size, experts=c.num_experts, correction=True, correction_counted=True, per="tower")
-    seen = moe(c, image, experts=c.num_experts, router=images).replace(top_k=0)
-    ffn = {DENSE: glu(c, bias=bias), SPARSE: block(text=experts, image=seen)}
+    image_experts = moe(c, image, experts=c.num_experts, router=images).replace(top_k=0)
+    ffn = {DENSE: glu(c, bias=bias), SPARSE: block(text=experts, image=image_experts)}
     return decoder(c, gqa(c, bias=bias), ffn, ffn_words=mlp_types(c, first_dense(c, 1)))

@@ -23,7 +23,7 @@ def exaone4(c: Config) -> Block:
 
 @family("exaone_moe")
 def exaone_moe(c: Config) -> Block:
-    """Normed queries and keys, sliding layers, dense layers first, then experts (ExaoneMoeForCausalLM)."""
+    """QK norms, sliding layers, dense layers first, then experts (ExaoneMoeForCausalLM)."""
     window, e, n = c.sliding_window, c.moe_intermediate_size, c.num_shared_experts
     c.require(bool(c.raw("layer_types")) or window is not None, "sliding_window is null and layer_types is missing")
     words = full_every(c, c.sliding_window_pattern)

@@ -9,14 +9,14 @@ from paramcalc.families.builders.ffn import mlp
 from paramcalc.families.registry import family
 from paramcalc.tree.containers import Block, Run, block
 
-REPEATED_KV = "transformers' Falcon keeps a copy of each key and value head for every query head that shares it"
+REPEATED_KV = "transformers' Falcon caches a copy of each key and value head for every query head that shares it"
 
 
 @family("falcon", "RefinedWebModel", "RefinedWeb")
 def falcon(c: Config) -> Block:
-    """Multi-query or grouped attention beside the FFN, behind one norm or two (FalconForCausalLM).
+    """Multi-query or grouped attention in parallel with the FFN, behind one norm or two (FalconForCausalLM).
 
-    The new decoder architecture alone reads num_kv_heads; otherwise multi_query means a single key/value head.
+    Only the new decoder architecture reads num_kv_heads; otherwise multi_query means a single key/value head.
     """
     bias, norm = bool(c.bias), layer_norm(c)
     grouped, multi_query = c.new_decoder_architecture, c.multi_query

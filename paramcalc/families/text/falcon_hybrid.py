@@ -13,7 +13,7 @@ from paramcalc.tree.containers import Block, Run, block
 
 @family("falcon_h1")
 def falcon_h1(c: Config) -> Block:
-    """Mamba-2 and attention side by side behind one norm in every layer, then an FFN (FalconH1ForCausalLM)."""
+    """Mamba-2 and attention in parallel behind one norm in every layer, then an FFN (FalconH1ForCausalLM)."""
     bias = c.attention_bias
     layer = block(
         input_norm=rms(c),

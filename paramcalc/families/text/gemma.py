@@ -22,7 +22,7 @@ def gemma(c: Config) -> Block:
 
 @family("gemma2")
 def gemma2(c: Config) -> Block:
-    """Four norms a layer; sliding and full attention in turn, sliding first (Gemma2ForCausalLM)."""
+    """Four norms a layer; alternating sliding and full attention, sliding first (Gemma2ForCausalLM)."""
     attn = sliding(gqa(c, bias=c.attention_bias), c.sliding_window)
     return decoder(c, attn, glu(c), full_every(c, 2), layer=norms_around)
 
@@ -44,7 +44,7 @@ def gemma3_text(c: Config) -> Block:
 
 
 def layers_sharing_kv(c: Config, words: list[str], shared: int) -> list[bool]:
-    """Which layers use an earlier one's keys and values: the last `shared`, each with a lender of its own kind."""
+    """The last `shared` layers, marked True: each uses the keys and values of an earlier layer of its own type."""
     depth = len(words)
     first = depth - shared
     c.require(first >= 0, f"num_kv_shared_layers ({shared}) is more than there are layers ({depth})")
@@ -54,7 +54,7 @@ def layers_sharing_kv(c: Config, words: list[str], shared: int) -> list[bool]:
 
 
 def per_layer_embedding(c: Config) -> dict[str, Component]:
-    """An embedding of its own for each layer, mixed with a projection of the token embedding (Gemma 3n)."""
+    """A separate embedding for each layer, mixed with a projection of the token embedding (Gemma 3n)."""
     p, channels = c.hidden_size_per_layer_input, c.num_hidden_layers * c.hidden_size_per_layer_input
     return {
         "embed_per_layer": Embedding(rows=c.vocab_size_per_layer_input, width=channels),
@@ -64,13 +64,13 @@ def per_layer_embedding(c: Config) -> dict[str, Component]:
 
 
 def per_layer_input(c: Config) -> Block:
-    """What adds a layer's own embedding to its output: a gate, a projection and a norm."""
+    """The gate, projection and norm that add a layer's own embedding to its output."""
     d, p = c.hidden_size, c.hidden_size_per_layer_input
     return block(gate=Linear(d_in=d, d_out=p), proj=Linear(d_in=p, d_out=d), norm=rms(c))
 
 
 def gemma_attention(c: Config, *, d_h: int, kv: int, window: int | None, borrowed: bool, tied: bool) -> Attention:
-    """Attention with normed queries and keys whose keys and values may be another layer's, or its keys its values."""
+    """Attention with QK norms; its keys and values may come from another layer, or its keys may be its values."""
     norm, source = Norm(width=d_h), "borrowed" if borrowed else "keys as values" if tied else "self"
     norms = dict(q_norm=norm, k_norm=None if borrowed else norm)
     options = dict(kv_heads=kv, bias=c.attention_bias, window=window, source=source, **norms)
@@ -82,7 +82,7 @@ def gemma_attention(c: Config, *, d_h: int, kv: int, window: int | None, borrowe
 
 @family("gemma3n_text")
 def gemma3n_text(c: Config) -> Block:
-    """Streams of which each layer updates one, an embedding for each layer, borrowed keys (Gemma3nForCausalLM)."""
+    """Streams of which each layer updates one, an embedding for each layer, shared keys (Gemma3nForCausalLM)."""
     c.require(c.hidden_size % c.num_attention_heads == 0, "hidden_size is not a multiple of num_attention_heads")
     depth, others = c.num_hidden_layers, (c.altup_num_inputs - 1) * c.hidden_size
     widths = c.per_layer("intermediate_size") if isinstance(c.raw("intermediate_size"), list) else None
@@ -97,7 +97,7 @@ def gemma3n_text(c: Config) -> Block:
 
 
 def gemma3n_layer(c: Config, word: str, width: int, borrowed: bool) -> Block:
-    """Gemma 2's layer within AltUp's streams, with a low-rank path beside attention (LAuReL, 2411.07501)."""
+    """Gemma 2's layer within AltUp's streams, with a low-rank path parallel to attention (LAuReL, 2411.07501)."""
     d, n, r = c.hidden_size, c.altup_num_inputs, c.laurel_rank
     window = c.sliding_window if word == SLIDING else None
     altup = block(
@@ -120,9 +120,9 @@ def gemma3n_layer(c: Config, word: str, width: int, borrowed: bool) -> Block:
 
 @family("gemma4_text", "gemma4_unified_text", "diffusion_gemma_text", borrows_all=False, passes=1)
 def gemma4_text(c: Config) -> Block:
-    """Full layers with wide heads whose keys may be their values, borrowed keys, experts (Gemma4ForCausalLM)."""
+    """Full layers with wide heads and keys that may equal values, shared keys, experts (Gemma4ForCausalLM)."""
     depth = c.num_hidden_layers
-    words = [*full_every(c, 6)[:-1], FULL]  # the class forces the last
+    words = [*full_every(c, 6)[:-1], FULL]  # the class forces full attention in the last layer
     shared = c.num_kv_shared_layers or (depth if c.borrows_all else 0)
     plan = list(zip(words, gemma4_head_sizes(c, words), layers_sharing_kv(c, words, shared), strict=True))
     layers = {kind: gemma4_layer(c, *kind) for kind in dict.fromkeys(plan)}
@@ -132,7 +132,7 @@ def gemma4_text(c: Config) -> Block:
 
 
 def gemma4_head_sizes(c: Config, words: list[str]) -> list[tuple[int, int]]:
-    """Head width and key/value heads of each layer: full ones have their own, unless per_layer_config says all."""
+    """Head width and key/value heads of each layer: full layers have their own, or per_layer_config states all."""
     local = c.head_dim, c.num_key_value_heads
     overrides = per_layer_overrides(c, ("head_dim", "num_key_value_heads"))
     if overrides is not None:
@@ -145,7 +145,7 @@ def gemma4_head_sizes(c: Config, words: list[str]) -> list[tuple[int, int]]:
 
 
 def gemma4_layer(c: Config, word: str, heads: tuple[int, int], borrowed: bool) -> Block:
-    """Gemma 2's layer, perhaps with experts beside the FFN and an embedding of its own, scaled by a buffer."""
+    """Gemma 2's layer with a scalar buffer, and optionally experts parallel to the FFN and a per-layer embedding."""
     full, (d_h, kv) = word == FULL, heads
     c.require(c.num_attention_heads % kv == 0, f"{c.num_attention_heads} heads do not share {kv} key/value heads")
     window = None if full else c.sliding_window
@@ -158,12 +158,12 @@ def gemma4_layer(c: Config, word: str, heads: tuple[int, int], borrowed: bool) -
 
 
 def layer_passes(c: Config) -> int:
-    """How often the layers are run: a second run whose biases are its own is a stack of its own."""
+    """The number of passes through the layers; a second pass with biases of its own is a separate stack."""
     return 1 if c.attention_bias else int(c.passes)
 
 
 def gemma4_experts(c: Config) -> Block:
-    """Experts beside the FFN, each way with norms of its own; the router scales its input and every expert."""
+    """Experts parallel to the FFN with their own norms; the router scales its input and every expert."""
     d, count = c.hidden_size, c.required("num_experts")
     router = block(
         "router",

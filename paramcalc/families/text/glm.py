@@ -24,7 +24,7 @@ def glm(c: Config) -> Block:
 
 @family("glm4", "glm4v_text", "glm_ocr_text")
 def glm4(c: Config) -> Block:
-    """GLM with norms on both sides of each part (Glm4ForCausalLM)."""
+    """GLM with norms before and after each sublayer (Glm4ForCausalLM)."""
     return decoder(c, gqa(c, qkv_bias=c.attention_bias), glu(c), layer=norms_around)
 
 
@@ -47,9 +47,9 @@ CHATGLM2_KEYS = ["padded_vocab_size", "ffn_hidden_size", "multi_query_attention"
 
 @family("chatglm")
 def chatglm(c: Config) -> Block:
-    """ChatGLM-6B where inner_hidden_size is stated, ChatGLM2, 3 and GLM-4-9B where padded_vocab_size is (ChatGLMModel).
+    """ChatGLM-6B if inner_hidden_size is present, ChatGLM2, 3 and GLM-4-9B if padded_vocab_size is (ChatGLMModel).
 
-    The published files name ChatGLMModel, which from the second on holds the output matrix too.
+    Published files name ChatGLMModel, which from ChatGLM2 on holds the output matrix too.
     """
     first, later = c.has("inner_hidden_size"), any(map(c.has, CHATGLM2_KEYS))
     c.require(
@@ -62,7 +62,7 @@ def chatglm(c: Config) -> Block:
 
 
 def chatglm_1(c: Config) -> Block:
-    """LayerNorms, biases, a plain FFN; transformers ties the head although the checkpoint holds it once more."""
+    """LayerNorms, biases, a plain FFN; transformers ties the head although the checkpoint holds it separately."""
     d, rows = c.hidden_size, c.required("vocab_size")
     tied = c.tie_word_embeddings or not c.has("tie_word_embeddings")
     layer = pre_norm(layer_norm(c), mha(c), mlp(c, c.inner_hidden_size))
@@ -77,7 +77,7 @@ def chatglm_1(c: Config) -> Block:
 
 
 def chatglm_2(c: Config) -> Block:
-    """RMS norms, grouped heads whose channels are stated, a gated FFN; biases by two flags, or only on q, k and v."""
+    """RMS norms, grouped heads with explicit channels, a gated FFN; biases by two flags, or only on q, k and v."""
     d, h, bias, rows = c.hidden_size, c.num_attention_heads, c.add_bias_linear, c.padded_vocab_size
     c.require(h * c.kv_channels == d, f"kv_channels ({c.kv_channels}) times the heads is not hidden_size ({d})")
     groups = c.multi_query_group_num if c.multi_query_attention else h

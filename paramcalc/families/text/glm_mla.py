@@ -25,22 +25,22 @@ from paramcalc.tree.leaves import Linear, Param
 
 @family("glm4_moe_lite")
 def glm4_moe_lite(c: Config) -> Block:
-    """DeepSeek-V3 with its layers' kinds in a list, the first one dense (Glm4MoeLiteForCausalLM)."""
+    """DeepSeek-V3 with a list of FFN types, of which the first is dense (Glm4MoeLiteForCausalLM)."""
     unbuilt_mtp(c)
     ignored_fields(c, first_k_dense_replace=mlp_types(c, first_dense(c, 1)).count(DENSE), moe_layer_freq=1)
     return mla_moe_decoder(c, latent_attention(c), first_dense(c, 1))
 
 
 def mla_moe_decoder(c: Config, attn: Component, default: list[str]) -> Block:
-    """A decoder with the same attention in every layer, dense and sparse."""
+    """A decoder with the same attention in every layer, dense or sparse."""
     return decoder(c, attn, {DENSE: glu(c), SPARSE: mla_moe(c)}, ffn_words=mlp_types(c, default))
 
 
 @family("glm_moe_dsa")
 def glm_moe_dsa(c: Config) -> Block:
-    """DeepSeek-V3.2 where a layer may use the choice of the indexer before it (GlmMoeDsaForCausalLM).
+    """DeepSeek-V3.2 where a layer may reuse the selection of the indexer before it (GlmMoeDsaForCausalLM).
 
-    Its module that predicts one more token uses the model's own embedding and head.
+    Its multi-token-prediction module uses the model's own embedding and head.
     """
     attn = {"full": indexed_latent_attention(c), "shared": latent_attention(c, picks=c.index_topk)}
     ffn, ffn_words = {DENSE: glu(c), SPARSE: mla_moe(c)}, mlp_types(c, first_dense(c, c.first_k_dense_replace))
@@ -50,7 +50,7 @@ def glm_moe_dsa(c: Config) -> Block:
 
 
 def dsa_indexer_types(c: Config) -> list[str]:
-    """Which layers have an indexer: `indexer_types`, the letters of index_topk_pattern, or every so many layers."""
+    """The indexer of each layer: `indexer_types`, the letters of index_topk_pattern, or one in each index_topk_freq."""
     words, pattern = c.layer_words("indexer_types", ("full", "shared")), c.raw("index_topk_pattern")
     letters = {"F": "full", "S": "shared"}
     if words is None and isinstance(pattern, str):
@@ -64,7 +64,7 @@ def dsa_indexer_types(c: Config) -> list[str]:
 
 @family("glm5_next_text")
 def glm5_next_text(c: Config) -> Block:
-    """Kimi's delta attention, latent attention over pooled keys, residual streams, experts (Glm5NextTextModel)."""
+    """Kimi delta attention, latent attention over pooled keys, residual streams, experts (Glm5NextTextModel)."""
     linear = c.section("linear_attn_config")
     d_h = linear.head_dim or c.linear_head_dim
     delta = KimiDeltaAttention(
@@ -97,5 +97,5 @@ def glm5_next_text(c: Config) -> Block:
 
 
 def glm_hyper_connection(c: Config) -> HyperConnection:
-    """hc_mult residual streams, mixed before and after a part."""
+    """hc_mult residual streams, mixed before and after a sublayer."""
     return HyperConnection(width=c.hidden_size, streams=c.hc_mult, mixtures=(2 + c.hc_mult) * c.hc_mult, scales=3)

@@ -1,4 +1,4 @@
-"""GPT, from the first to gpt-oss, and its close relatives."""
+"""GPT from GPT-1 to gpt-oss, and close relatives."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ UNCACHED = "OpenAIGPTLMHeadModel has no cache and computes all keys and values a
 
 @family("openai-gpt")
 def openai_gpt(c: Config) -> Block:
-    """The first GPT: post-norm, learned positions, no final norm (OpenAIGPTLMHeadModel)."""
+    """GPT-1: post-norm, learned positions, no final norm (OpenAIGPTLMHeadModel)."""
     items = post_norm_layer(c, None).items
     layer = block(**{**items, "attn": with_options(items["attn"], cache_note=UNCACHED)})
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=None, before={"positions": learned_positions(c)})
 
 
 def gpt2_decoder(c: Config, attn: Component) -> Block:
-    """Pre-norm attention, perhaps cross attention, FFN; biases everywhere; learned positions."""
+    """Pre-norm attention, optional cross attention, FFN; biases everywhere; learned positions."""
     cross = dict(cross_norm=layer_norm(c), cross_attn=mha(c, source="cross")) if c.add_cross_attention else {}
     layer = block(ln_1=layer_norm(c), attn=attn, **cross, ln_2=layer_norm(c), ffn=mlp(c, c.n_inner))
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), before={"positions": learned_positions(c)})
@@ -53,19 +53,19 @@ def gpt_bigcode(c: Config) -> Block:
     return gpt2_decoder(c, mha(c, kv=1 if c.multi_query else None))
 
 
-UNIFORM_KV_POLICY = "transformers' GPT-Neo keeps all tokens of local layers too (kv_policy=uniform)"
+UNIFORM_KV_POLICY = "transformers' GPT-Neo also caches all tokens in local layers (kv_policy=uniform)"
 
 
 @family("gpt_neo")
 def gpt_neo(c: Config) -> Block:
-    """GPT-2 without biases on q, k and v; global and local attention in turn (GPTNeoForCausalLM)."""
+    """GPT-2 without biases on q, k and v; alternating global and local attention (GPTNeoForCausalLM)."""
     whole, before = mha(c, qkv_bias=False), {"positions": learned_positions(c)}
     attn = {"global": whole, "local": with_options(whole, window=c.window_size, cache_note=UNIFORM_KV_POLICY)}
     return decoder(c, attn, mlp(c, c.intermediate_size), gpt_neo_layer_types(c), norm=layer_norm(c), before=before)
 
 
 def gpt_neo_layer_types(c: Config) -> list[str]:
-    """One word per layer: `attention_layers`, or `attention_types` [[["global", "local"], 12]] written out."""
+    """The attention of each layer: `attention_layers`, or `attention_types` [[["global", "local"], 12]] expanded."""
     if listed := c.layer_words("attention_layers", ("global", "local")):
         return listed
     groups = c.list_of("attention_types") or []
@@ -83,21 +83,21 @@ def gpt_neo_layer_types(c: Config) -> list[str]:
 
 @family("gpt_neox")
 def gpt_neox(c: Config) -> Block:
-    """GPT-2's layer with rotary positions, parallel or not, and a head of its own (GPTNeoXForCausalLM)."""
+    """GPT-2's layer with rotary positions, parallel or sequential, and an untied head (GPTNeoXForCausalLM)."""
     one_sum = c.raw("use_parallel_residual") is not False
     attn, ffn = mha(c, bias=c.attention_bias), mlp(c, c.intermediate_size)
     return decoder(c, attn, ffn, norm=layer_norm(c), layer=parallel_two_norms if one_sum else pre_norm)
 
 
 def parallel_two_norms(norm: Component, attn: Component, ffn: Component) -> Block:
-    """Attention and FFN, each behind a norm of its own, of the same input."""
+    """Attention and FFN in parallel, each behind a norm of its own."""
     layer: Block = pre_norm(norm, attn, ffn).replace(residual="together")
     return layer
 
 
 @family("gpt_neox_japanese")
 def gpt_neox_japanese(c: Config) -> Block:
-    """GPT-NeoX without biases but for one on the last layer's attention (GPTNeoXJapaneseForCausalLM)."""
+    """GPT-NeoX without biases except one in the attention of the last layer (GPTNeoXJapaneseForCausalLM)."""
     ffn, depth = mlp(c, c.hidden_size * c.intermediate_multiple_size, bias=False), c.num_hidden_layers
     plain, last = (pre_norm(layer_norm(c), mha(c, qkv_bias=False, out_bias=bias), ffn) for bias in (False, True))
     return causal_lm(c, [Run(depth - 1, plain), Run(1, last)], norm=layer_norm(c))
@@ -105,7 +105,7 @@ def gpt_neox_japanese(c: Config) -> Block:
 
 @family("gptj", "codegen")
 def gptj(c: Config) -> Block:
-    """Parallel attention without biases and FFN with them behind one norm; the head has a bias (GPTJForCausalLM)."""
+    """Attention without biases in parallel with an FFN with biases; the head has a bias (GPTJForCausalLM)."""
     layer = block(ln_1=layer_norm(c), attn=mha(c, bias=False), ffn=mlp(c, c.n_inner))
     return causal_lm(c, Run(c.num_hidden_layers, layer), norm=layer_norm(c), head_bias=True)
 
@@ -119,7 +119,7 @@ def biogpt(c: Config) -> Block:
 
 @family("gpt_oss")
 def gpt_oss(c: Config) -> Block:
-    """Sliding and full attention in turn with a sink per head; biased experts in every layer (GptOssForCausalLM)."""
+    """Alternating sliding and full attention with sinks per head; biased experts in every layer (GptOssForCausalLM)."""
     ffn = moe(c, c.intermediate_size, experts=c.num_experts, bias=True, router_bias=True)
     attn = sliding(gqa(c, bias=c.attention_bias, sinks=True), c.sliding_window)
     return decoder(c, attn, ffn, full_every(c, 2))

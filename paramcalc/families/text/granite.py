@@ -1,4 +1,4 @@
-"""Granite with attention sinks or experts; plain Granite is a Llama."""
+"""Granite with attention sinks or experts; plain Granite equals Llama."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def granite_swa(c: Config) -> Block:
 
 @family("granitemoe", "granitemoeshared")
 def granitemoe(c: Config) -> Block:
-    """Granite with experts in every layer, perhaps beside a shared one (GraniteMoeForCausalLM)."""
+    """Granite with experts in every layer, and an optional shared one (GraniteMoeForCausalLM)."""
     return decoder(c, gqa(c, bias=c.attention_bias), granite_experts(c))
 
 
 def granite_experts(c: Config) -> Moe:
-    """Routed experts, and a shared one where a width is stated for it."""
+    """Routed experts, and a shared one if its width is present."""
     return moe(c, c.intermediate_size, experts=c.num_local_experts, shared=c.shared_intermediate_size or None)
 
 
 @family("granitemoe_swa")
 def granitemoe_swa(c: Config) -> Block:
-    """Granite's experts behind attention with sinks, full in every fourth layer (GraniteMoeSWAForCausalLM)."""
+    """Granite's experts with attention sinks, full attention in every fourth layer (GraniteMoeSWAForCausalLM)."""
     attn = sliding(gqa(c, bias=c.attention_bias, sinks=True), c.sliding_window)
     return decoder(c, attn, granite_experts(c), attention_types(c, full_first(c, 4)))

@@ -14,7 +14,7 @@ from paramcalc.tree.containers import Block
 
 @family("granitemoehybrid")
 def granitemoehybrid(c: Config) -> Block:
-    """Granite with Mamba-2 in most layers, and routed experts beside a shared MLP (GraniteMoeHybridForCausalLM)."""
+    """Granite with Mamba-2 in most layers, routed experts and a shared MLP (GraniteMoeHybridForCausalLM)."""
     shared, count = c.shared_intermediate_size, c.num_local_experts
     ffn = moe(c, c.intermediate_size, experts=count, shared=shared) if count else glu(c, shared)
     mixer = {FULL: gqa(c, bias=c.attention_bias), LINEAR: mamba2_from_prefixed(c)}

@@ -21,8 +21,8 @@ def hunyuan_v1_dense(c: Config) -> Block:
 
 @family("hunyuan_v1_moe")
 def hunyuan_v1_moe(c: Config) -> Block:
-    """Normed queries and keys; routed experts and a shared one in every layer (HunYuanMoEV1ForCausalLM)."""
-    c.required("head_dim")  # the class has no rule for it
+    """QK norms; routed experts and a shared one in every layer (HunYuanMoEV1ForCausalLM)."""
+    c.required("head_dim")  # the class has no default rule
     same, depth = [c.intermediate_size] * c.num_hidden_layers, c.num_hidden_layers
     ignored_fields(
         c, moe_intermediate_size=same, num_shared_expert=[1] * depth, use_mixed_mlp_moe=True, use_qk_norm=True
@@ -37,13 +37,13 @@ def hunyuan_v1_moe(c: Config) -> Block:
 
 @family("hy_v3")
 def hy_v3(c: Config) -> Block:
-    """Normed queries and keys, a dense layer first, then routed and shared experts (HYV3ForCausalLM)."""
+    """QK norms, a dense layer first, then routed and shared experts (HYV3ForCausalLM)."""
     bias, n, e = c.mlp_bias, c.num_shared_experts, c.moe_intermediate_size
     experts = moe(
         c,
         e,
         experts=c.num_local_experts,
-        shared=n * e if n else c.intermediate_size,  # the class takes a width of 0 for "not stated"
+        shared=n * e if n else c.intermediate_size,  # the class treats a width of 0 as absent
         shared_count=n or 1,
         shared_bias=bias,
         correction=True,

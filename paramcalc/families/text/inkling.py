@@ -1,4 +1,4 @@
-"""Inkling: attention with short convolutions and learned relative positions, experts, and optionally looped layers."""
+"""Inkling: short convolutions in attention, learned relative positions, experts, and optionally looped layers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HYBRID_FULL, HYBRID_SLIDING = "hybrid", "hybrid_sliding"
 
 
 def inkling_layer_types(c: Config, default: list[str]) -> list[str]:
-    """The word for each layer's attention."""
+    """The attention of each layer."""
     return c.layer_words("layer_types", (HYBRID_FULL, HYBRID_SLIDING)) or default
 
 
@@ -44,7 +44,7 @@ def token_conv(c: Config, channels: int) -> CausalConv:
 
 
 def kv_conv(c: Config, word: str, *, dynamic: bool = False) -> Block:
-    """The convolutions over an attention's keys and values; dynamic ones depend on the token."""
+    """The convolutions over keys and values; the weights of dynamic ones depend on the token."""
     sizes, taps = inkling_head_sizes(c, word), c.sconv_kernel_size
     g, channels = sizes["kv_heads"], sizes["kv_heads"] * sizes["head_dim"]
     mixed: Component = token_conv(c, channels)
@@ -60,9 +60,9 @@ def kv_conv(c: Config, word: str, *, dynamic: bool = False) -> Block:
 
 @family("inkling_text")
 def inkling_text(c: Config) -> Block:
-    """Convolutions after keys, values and both parts of a layer; routed and shared experts (InklingForCausalLM).
+    """Convolutions after keys, values and both sublayers; routed and shared experts (InklingForCausalLM).
 
-    Files that name dense_intermediate_size mean the experts' width by intermediate_size.
+    If a file has dense_intermediate_size, its intermediate_size is the width of the experts.
     """
     unbuilt_mtp(c, "num_mtp_layers")
     depth, local = c.num_hidden_layers, c.raw("local_layer_ids")
@@ -101,7 +101,7 @@ def inkling_text(c: Config) -> Block:
 
 
 def inkling_attention(c: Config, word: str) -> Attention:
-    """Attention with norms on query and key heads; relative positions are projected from the hidden state."""
+    """Attention with QK norms; relative positions are projected from the hidden state."""
     sizes = inkling_head_sizes(c, word)
     norm = Norm(width=sizes["head_dim"])
     inner = block(
@@ -116,7 +116,7 @@ def inkling_attention(c: Config, word: str) -> Attention:
 
 @family("inkling2_text")
 def inkling2_text(c: Config) -> Block:
-    """Gated attention with sinks, parts that attend to earlier layers' outputs, experts (Inkling2ForCausalLM)."""
+    """Gated attention with sinks, sublayers that attend to earlier layers' outputs, experts (Inkling2ForCausalLM)."""
     depth = c.num_hidden_layers
     kinds = inkling_layer_types(c, every(6, HYBRID_FULL, otherwise=HYBRID_SLIDING, layers=depth))
     layers = [Run(1, inkling2_layer(c, word, first=i == 0)) for i, word in enumerate(kinds)]
@@ -125,7 +125,7 @@ def inkling2_text(c: Config) -> Block:
 
 @family("inkling2_loop_text")
 def inkling2_loop_text(c: Config) -> Block:
-    """Inkling 2 whose middle layers are passed through again, with gates on the way (Inkling2LoopForCausalLM)."""
+    """Inkling 2 with several passes through its middle layers, and loop gates (Inkling2LoopForCausalLM)."""
     stated = c.section("loop_config")
     start = stated.core_start or c.loop_layer_index_start
     end = stated.core_end or c.loop_layer_index_end
@@ -141,15 +141,15 @@ def inkling2_loop_text(c: Config) -> Block:
 
 
 def inkling2_model(c: Config, layers: list[Run], message: Param | None = None) -> Block:
-    """The layers between a normed embedding and a head over the vocabulary without its padding."""
+    """Layers between a normalised embedding and a head over the unpadded vocabulary."""
     final = block(message_query=message, query=Param(shape=(c.hidden_size,)), norm=rms(c))
     return causal_lm(c, layers, norm=final, before={"embed_norm": rms(c)}, head_rows=c.unpadded_vocab_size)
 
 
 def inkling2_layer(c: Config, word: str, *, first: bool, rank: int | None = None) -> Block:
-    """A layer whose parts choose, by learned queries, among the outputs of earlier layers.
+    """A layer whose sublayers select, by learned queries, among the outputs of earlier layers.
 
-    Full attention has queries and norms of its own for its queries, keys and values. `rank` is that of the loop gates.
+    Full attention has separate queries and norms for its q, k and v. `rank`: the rank of the loop gates.
     """
     d, times, after = c.hidden_size, 3 if word == HYBRID_FULL else 1, token_conv(c, c.hidden_size)
     gate = rank and block(

@@ -1,4 +1,4 @@
-"""The first InternLM; the later ones are Llamas."""
+"""The first InternLM; InternLM 2 and 3 equal Llama."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from paramcalc.tree.containers import Block
 
 @family("internlm")
 def internlm(c: Config) -> Block:
-    """Llama with biases on all of attention, if asked for (InternLMForCausalLM)."""
+    """Llama with optional biases on all attention projections (InternLMForCausalLM)."""
     unpublished(c)
     return decoder(c, gqa(c, bias=c.bias), glu(c))

@@ -12,7 +12,7 @@ from paramcalc.tree.containers import Block
 
 @family("kimi_linear")
 def kimi_linear(c: Config) -> Block:
-    """Three Kimi delta attentions to each latent attention; experts beside a shared one (KimiLinearForCausalLM)."""
+    """Three Kimi delta attentions for each latent attention; routed and shared experts (KimiLinearForCausalLM)."""
     linear, depth = c.section("linear_attn_config"), c.num_hidden_layers
     head_dim = linear.head_dim or c.linear_head_dim
     delta = KimiDeltaAttention(
@@ -24,7 +24,7 @@ def kimi_linear(c: Config) -> Block:
     )
     default = [FULL if i and i % 4 == 0 else LINEAR for i in range(depth)]
     if linear.has("full_attn_layers") and linear.has("kda_layers"):
-        full, kda = linear.layer_indices("full_attn_layers"), linear.layer_indices("kda_layers")  # counted from 1
+        full, kda = linear.layer_indices("full_attn_layers"), linear.layer_indices("kda_layers")  # numbered from 1
         c.require(
             sorted(full + kda) == list(range(1, depth + 1)) or c.has("layer_types"),
             f"full_attn_layers and kda_layers do not name each of {depth} layers once",

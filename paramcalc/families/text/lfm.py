@@ -18,18 +18,18 @@ CONV_LAYER = "conv"
 
 
 def short_conv(c: Config) -> ShortConv:
-    """LFM2's convolution of conv_L_cache tokens."""
+    """LFM2's convolution over conv_L_cache tokens."""
     return ShortConv(width=c.hidden_size, kernel=c.conv_L_cache, bias=c.conv_bias)
 
 
 def lfm2_mixers(c: Config) -> dict[str, Component]:
-    """Attention with norms on query and key heads, and short convolutions."""
+    """Attention with QK norms, and short convolutions."""
     return {FULL: qk_norm_per_head(c), CONV_LAYER: short_conv(c)}
 
 
 @family("lfm2")
 def lfm2(c: Config) -> Block:
-    """Short convolutions and attention; the stated FFN width is cut to 2/3 and rounded up (Lfm2ForCausalLM)."""
+    """Short convolutions and attention; the FFN width is 2/3 of the field, rounded up (Lfm2ForCausalLM)."""
     hidden, multiple, factor = c.block_ff_dim or c.intermediate_size, c.block_multiple_of, c.block_ffn_dim_multiplier
     if c.block_auto_adjust_ff_dim:
         rounded = -(-int(factor * (2 * hidden // 3)) // multiple) * multiple
@@ -50,7 +50,7 @@ def lfm2_moe(c: Config) -> Block:
 
 @family("lfm3")
 def lfm3(c: Config) -> Block:
-    """LFM2 with sliding attention too, a gate per head, and norms on both sides of each part (Lfm3ForCausalLM)."""
+    """LFM2 with sliding attention too, a gate per head, norms before and after each sublayer (Lfm3ForCausalLM)."""
     after = rms(c) if c.use_sandwich_norm else None
     gate = head_gate(c.hidden_size, c.num_attention_heads) if c.use_attention_gate else None
     mixer = sliding(qk_norm_per_head(c, bias=c.attention_bias, gate=gate), c.sliding_window) | {

@@ -1,4 +1,4 @@
-"""Llama and the families that equal it, Llama 4, and relatives that bear its name."""
+"""Llama and the families that equal it, Llama 4, and relatives by name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHUNKED_ATTENTION = "chunked_attention"
 
 @family("llama4_text")
 def llama4_text(c: Config) -> Block:
-    """Chunked and full attention; experts beside a shared one in the layers of moe_layers (Llama4ForCausalLM)."""
+    """Chunked and full attention; routed experts and a shared one in the layers of moe_layers (Llama4ForCausalLM)."""
     width, depth, full = c.intermediate_size, c.num_hidden_layers, gqa(c, bias=c.attention_bias)
     attn = {FULL: full, CHUNKED_ATTENTION: with_options(full, window=c.attention_chunk_size)}
     rotary = c.per_layer("no_rope_layers") if c.raw("no_rope_layers") else None
@@ -68,7 +68,7 @@ def mllama_text(c: Config) -> Block:
 
 @family("diffllama")
 def diffllama(c: Config) -> Block:
-    """Llama whose attention is the difference of two maps, weighed by four learned vectors (DiffLlamaForCausalLM)."""
+    """Llama whose attention is the difference of two maps, weighted by four learned vectors (DiffLlamaForCausalLM)."""
     halves, vector = kv_heads(c), Param(shape=(head_dim(c),))
     c.require(halves % 2 == 0, f"num_key_value_heads ({halves}) is odd", "the values are split between two maps")
     weights = block(lambda_q1=vector, lambda_k1=vector, lambda_q2=vector, lambda_k2=vector)

@@ -1,4 +1,4 @@
-"""State space models: stacks of Mamba mixers alone."""
+"""State space models: stacks of Mamba mixers only."""
 
 from __future__ import annotations
 

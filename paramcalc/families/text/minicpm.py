@@ -1,4 +1,4 @@
-"""MiniCPM."""
+"""The language models of MiniCPM."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ BLOCK_SPARSE = "minimax_m3_sparse"
 
 @family("minimax_m3_vl_text")
 def minimax_m3_text(c: Config) -> Block:
-    """Normed queries and keys, in some layers an indexer that picks blocks; experts (MiniMaxM3VLForCausalLM)."""
+    """QK norms, an indexer that selects blocks in some layers, experts (MiniMaxM3VLForCausalLM)."""
     unbuilt_mtp(c, "num_mtp_modules")
-    # The original file's section, whose fields take precedence over the flat ones.
+    # The section of the original file; its fields take precedence over the flat ones.
     legacy = c.section("sparse_attention_config")
     heads, blocks = legacy.sparse_num_index_heads or c.index_n_heads, legacy.sparse_topk_blocks or c.index_topk_blocks
     keep = blocks * (legacy.sparse_block_size or c.index_block_size)
@@ -48,7 +48,7 @@ def minimax_m3_text(c: Config) -> Block:
 
 
 def types_from_flags(c: Config, flags: list[int] | None, word: str, otherwise: str) -> list[str] | None:
-    """A list of 0 and 1, one for each layer, as words."""
+    """The layer types of a list of 0 and 1."""
     if flags is None:
         return None
     c.require(isinstance(flags, list), f"flags of layers must be a list, not {flags!r}")

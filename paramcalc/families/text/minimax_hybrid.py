@@ -14,7 +14,7 @@ from paramcalc.tree.containers import Block
 
 @family("minimax")
 def minimax(c: Config) -> Block:
-    """Full and lightning attention in turn, experts in every layer (MiniMaxForCausalLM)."""
+    """Alternating full and lightning attention, experts in every layer (MiniMaxForCausalLM)."""
     lightning = LightningAttention(
         width=c.hidden_size, heads=c.num_attention_heads, head_dim=head_dim(c), block_size=c.block_size
     )
@@ -25,9 +25,9 @@ def minimax(c: Config) -> Block:
 
 @family("minimax_text_01", "minimax_m1")
 def minimax_text_01(c: Config) -> Block:
-    """Lightning attention where attn_type_list says 0, full where 1, experts throughout (MiniMaxText01ForCausalLM).
+    """Lightning attention where attn_type_list has 0, full where it has 1, and experts (MiniMaxText01ForCausalLM).
 
-    Beside the experts there may be a shared one with a gate.
+    A shared expert with a gate is optional.
     """
     words = c.per_layer("attn_type_list")
     if words is None:

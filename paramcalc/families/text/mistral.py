@@ -13,13 +13,13 @@ from paramcalc.tree.containers import Block
 
 @family("mistral", "ministral3", "phi3")
 def mistral(c: Config) -> Block:
-    """Llama without biases, with a sliding window in every layer where one is stated (MistralForCausalLM)."""
+    """Llama without biases; a sliding window in every layer if the file states one (MistralForCausalLM)."""
     return decoder(c, gqa(c, window=c.sliding_window), glu(c))
 
 
 @family("ministral")
 def ministral(c: Config) -> Block:
-    """Mistral with a word for each layer's attention, by default sliding (MinistralForCausalLM)."""
+    """Mistral with a list of attention types, by default sliding (MinistralForCausalLM)."""
     c.required("head_dim")
     default = [SLIDING if c.sliding_window else FULL] * c.num_hidden_layers
     return decoder(c, sliding(gqa(c), c.sliding_window), glu(c), attention_types(c, default))

@@ -18,7 +18,7 @@ from paramcalc.tree.leaves import Norm, Param
 
 @family("mistral4")
 def mistral4(c: Config) -> Block:
-    """DeepSeek-V3 whose router has no correction (Mistral4ForCausalLM)."""
+    """DeepSeek-V3 without correction biases in the router (Mistral4ForCausalLM)."""
     shared, e = shared_width(c), c.moe_intermediate_size
     sparse = moe(c, e, experts=c.num_local_experts, shared=shared, shared_count=c.n_shared_experts)
     words = first_dense(c, c.first_k_dense_replace)
@@ -27,7 +27,7 @@ def mistral4(c: Config) -> Block:
 
 @family("mistral_large4_text")
 def mistral_large4_text(c: Config) -> Block:
-    """Latent attention with scaled softmax and indexers, rotary but in every fourth layer (MistralLarge4TextModel)."""
+    """Latent attention with scaled softmax and indexers, no rotation in every fourth layer (MistralLarge4TextModel)."""
     sources = c.layer_indices("kv_source_layers") or list(range(c.num_hidden_layers))
     own = sources == list(range(c.num_hidden_layers))
     c.require(own, "kv_source_layers shares keys and values between layers, which cannot be counted")
@@ -65,5 +65,5 @@ def mistral_large4_text(c: Config) -> Block:
 
 
 def softmax_scaling(heads: int) -> Block:
-    """A scale and a bias for each head, which scores are multiplied by."""
+    """A scale and a bias per head for the attention scores."""
     return block(scale=Param(shape=(heads,)), bias=Param(shape=(heads,)))

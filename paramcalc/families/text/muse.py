@@ -24,7 +24,7 @@ from paramcalc.tree.leaves import Linear, Norm, Param
 
 @family("muse_glimmer_text")
 def muse_glimmer_text(c: Config) -> Block:
-    """Gated attention, norms on both sides of each part, windows in three layers of four (MuseGlimmerTextModel)."""
+    """Gated attention, norms before and after each sublayer, windows in three layers of four (MuseGlimmerTextModel)."""
     gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c))
     attn = sliding(gqa(c, bias=c.attention_bias, gate=gate), c.sliding_window)
     words = attention_types(c, muse_layer_types(c))
@@ -32,14 +32,14 @@ def muse_glimmer_text(c: Config) -> Block:
 
 
 def muse_layer_types(c: Config) -> list[str]:
-    """Full attention in the last layer and in every fourth before it, windows in the others."""
+    """Full attention in the last layer and in every fourth before it, sliding attention in the others."""
     last = c.num_hidden_layers - 1
     return [SLIDING if (last - i) % 4 else FULL for i in range(last + 1)]
 
 
 @family("muse_spark_text")
 def muse_spark_text(c: Config) -> Block:
-    """Muse Glimmer with gated residuals, and experts in a width of their own (MuseSparkTextModel)."""
+    """Muse Glimmer with gated residuals, and experts in a separate width (MuseSparkTextModel)."""
     gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c))
     attn = sliding(gqa(c, bias=c.attention_bias, gate=gate), c.sliding_window)
     residual, ffn = Param(shape=(c.hidden_size,)), {DENSE: glu(c), SPARSE: muse_experts(c)}
@@ -55,7 +55,7 @@ def muse_spark_text(c: Config) -> Block:
 
 
 def muse_experts(c: Config) -> Block:
-    """Experts behind a projection with a norm, with a norm on what they put out, and a projection back."""
+    """Experts between two projections, with norms on their input and on their output."""
     d, inner = c.hidden_size, c.moe_hidden_size
     expert = Mlp(width=inner, hidden=c.moe_intermediate_size, gated=True)
     experts = moe(c, c.moe_intermediate_size, experts=c.num_local_experts, correction=True).replace(expert=expert)

@@ -1,4 +1,4 @@
-"""Nemotron, and Nemotron-NAS, whose layers were searched."""
+"""Nemotron, and Nemotron-NAS with layers from an architecture search."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def nemotron(c: Config) -> Block:
 # -- Nemotron-NAS ----------------------------------------------------------------------------------------------------
 
 
-# Per block: what the recipe reads, and how the cache is cut. Whatever else a file sets is a doubt.
+# Keys per block that the recipe reads or that only change the cache. Any other key with a value is a doubt.
 NAS_KEYS = {
     "attention": {"no_op", "replace_with_linear", "n_heads_in_group", "window_length"}
     | {"num_sink_tokens", "unshifted_sink", "use_prefill_window_in_sink_attention"},
@@ -37,9 +37,9 @@ NAS_KEYS = {
 
 @family("nemotron-nas")
 def nemotron_nas(c: Config) -> Block:
-    """Llama whose layers were searched: heads, FFN width, a matrix or nothing in their place (DeciLMForCausalLM).
+    """Llama with searched layers: head counts, FFN widths, a single matrix or no sublayer (DeciLMForCausalLM).
 
-    Bercovich et al. 2024 (2411.19146). A part that is not there has no norm either.
+    Bercovich et al. 2024 (2411.19146). An absent sublayer has no norm either.
     """
     blocks = c.per_layer("block_configs")
     if blocks is None:
@@ -48,7 +48,7 @@ def nemotron_nas(c: Config) -> Block:
 
 
 def nas_layer(c: Config, number: int, described: Any) -> Block:
-    """What block_configs says of one layer."""
+    """One layer as block_configs describes it."""
     halves = ("attention", "ffn")
     complete = isinstance(described, Mapping) and all(isinstance(described.get(half), Mapping) for half in halves)
     c.require(complete, f"block_configs[{number}] must have a mapping for attention and one for ffn")
@@ -64,7 +64,7 @@ def nas_part(
     stated: Mapping[str, Any],
     build: Callable[[Config, Mapping[str, Any]], Component],
 ) -> dict[str, Component]:
-    """A norm and what follows it: nothing at all, one square matrix, or the part itself."""
+    """A norm and a sublayer: nothing at all, one square matrix, or the sublayer itself."""
     others = sorted(key for key, value in stated.items() if value and key not in NAS_KEYS[category])
     c.doubts.extend(f"nemotron-nas: key 'block_configs.{category}.{key}' was not used" for key in others)
     if stated.get("no_op"):
@@ -74,7 +74,7 @@ def nas_part(
 
 
 def nas_attention(c: Config, stated: Mapping[str, Any]) -> Attention:
-    """Attention whose groups of query heads have a stated size; a window where there is one."""
+    """Attention with groups of query heads of a given size, and an optional window."""
     h, group = c.num_attention_heads, c.size("n_heads_in_group", stated.get("n_heads_in_group"))
     c.require(h % group == 0, f"n_heads_in_group ({group}) does not divide num_attention_heads ({h})")
     window, heads = stated.get("window_length"), symbolic("g", h // group, origin="h / n_heads_in_group")
@@ -83,7 +83,7 @@ def nas_attention(c: Config, stated: Mapping[str, Any]) -> Attention:
 
 
 def nas_ffn(c: Config, stated: Mapping[str, Any]) -> Mlp:
-    """A gated FFN of a stated width, or of two thirds of ffn_mult d, to the next multiple of 256."""
+    """A gated FFN of a given width, or of two thirds of ffn_mult d, rounded up to a multiple of 256."""
     width, factor = stated.get("intermediate_size"), stated.get("ffn_mult") or 0
     if width is None:
         c.require(isinstance(factor, int | float) and 0 < factor < 1e6, f"ffn_mult must be a number, not {factor!r}")

@@ -19,7 +19,7 @@ NEMOTRON_LETTERS = {"M": LINEAR, "E": "moe", "*": FULL, "-": "mlp"}
 
 @family("nemotron_h")
 def nemotron_h(c: Config) -> Block:
-    """One mixer in each layer: Mamba-2, attention, a plain FFN, or experts in a latent (NemotronHForCausalLM)."""
+    """One mixer in each layer: Mamba-2, attention, a plain FFN, or latent experts (NemotronHForCausalLM)."""
     heads, d_h = c.mamba_num_heads, c.mamba_head_dim
     mixer: dict[str, Component] = {
         LINEAR: mamba2_mixer(c, inner=heads * d_h, heads=heads, head_dim=d_h, state=c.ssm_state_size),
@@ -32,7 +32,7 @@ def nemotron_h(c: Config) -> Block:
 
 
 def nemotron_layer_types(c: Config) -> list[str]:
-    """The word for each layer: from the list, else from the letters of older files; by default four layers."""
+    """The type of each layer: from the list, else from the letters of older files; by default four layers."""
     letters = c.hybrid_override_pattern
     unknown = sorted(set(letters) - set(NEMOTRON_LETTERS))
     c.require(not unknown, f"hybrid_override_pattern has the unknown letters {unknown}", "known: M E * -")
@@ -41,7 +41,7 @@ def nemotron_layer_types(c: Config) -> list[str]:
 
 
 def nemotron_experts(c: Config) -> Component:
-    """Experts of two matrices beside a shared one, in a latent of moe_latent_size channels where that is stated."""
+    """Routed experts of two matrices and a shared one; in a latent of moe_latent_size channels if present."""
     d, latent, bias = c.hidden_size, c.moe_latent_size, c.mlp_bias
     shared = c.moe_shared_expert_intermediate_size
     experts = Moe(

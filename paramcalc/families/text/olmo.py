@@ -14,13 +14,13 @@ from paramcalc.tree.leaves import Norm
 
 @family("olmo")
 def olmo(c: Config) -> Block:
-    """Llama with norms that have no weights at all (OlmoForCausalLM)."""
+    """Llama with norms without weights (OlmoForCausalLM)."""
     return decoder(c, gqa(c, bias=c.attention_bias), glu(c), norm=Norm(width=c.hidden_size, scale=False))
 
 
 @family("olmo2")
 def olmo2(c: Config) -> Block:
-    """Llama with the norms after attention and FFN, and QK norms over all heads at once (Olmo2ForCausalLM)."""
+    """Llama with norms after attention and FFN, and QK norms over all heads at once (Olmo2ForCausalLM)."""
     return decoder(c, qk_norm_all_heads(c, bias=c.attention_bias), glu(c), layer=norms_after)
 
 
@@ -41,6 +41,6 @@ def olmoe(c: Config) -> Block:
 
 @family("flex_olmo")
 def flex_olmo(c: Config) -> Block:
-    """OLMo 2's layer, norms after its parts, with experts in every one (FlexOlmoForCausalLM)."""
+    """OLMo 2's layer with experts in every layer (FlexOlmoForCausalLM)."""
     experts = moe(c, c.intermediate_size, experts=c.num_local_experts)
     return decoder(c, qk_norm_all_heads(c, bias=c.attention_bias), experts, layer=norms_after)

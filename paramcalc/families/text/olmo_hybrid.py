@@ -15,7 +15,7 @@ from paramcalc.tree.containers import Block
 
 @family("olmo_hybrid")
 def olmo_hybrid(c: Config) -> Block:
-    """OLMo 2's attention with norms behind, after three gated DeltaNets with norms before (OlmoHybridForCausalLM)."""
+    """OLMo 2's attention with norms after it, after three gated DeltaNets with norms before (OlmoHybridForCausalLM)."""
     key_heads = c.linear_num_key_heads or c.num_attention_heads
     derived = symbolic("d_k", int(0.75 * c.hidden_size / key_heads), origin="3/4 d / heads, rounded down")
     key_dim = c.linear_key_head_dim or derived

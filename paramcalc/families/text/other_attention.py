@@ -1,4 +1,4 @@
-"""Decoders with a kind of attention that no other family has: over experts, convolved, hashed."""
+"""Decoders with unique kinds of attention: over experts, convolved, hashed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 @family("jetmoe")
 def jetmoe(c: Config) -> Block:
-    """Experts in attention and FFN alike, each kind with a bias on its output (JetMoeForCausalLM)."""
+    """Experts in attention and in the FFN, each with a bias on its output (JetMoeForCausalLM)."""
     attn = ExpertAttention(
         width=c.hidden_size,
         kv_heads=c.num_key_value_heads,
@@ -31,7 +31,7 @@ def jetmoe(c: Config) -> Block:
 
 @family("zaya")
 def zaya(c: Config) -> Block:
-    """Convolved attention and one expert of many, each with a weighted residual (ZayaForCausalLM)."""
+    """Convolved attention and top-1 experts, each with a weighted residual (ZayaForCausalLM)."""
     c.require(c.num_experts_per_tok == 1, "num_experts_per_tok must be 1")
     words = c.layer_words("layer_types", ("hybrid", "hybrid_sliding")) or ["hybrid"] * c.num_hidden_layers
     layer = {word: zaya_layer(c, word, first=False) for word in dict.fromkeys(words)}
@@ -42,7 +42,7 @@ def zaya(c: Config) -> Block:
 
 
 def zaya_layer(c: Config, word: str, *, first: bool) -> Block:
-    """A layer; its router is an MLP that adds what the layer before thought, and may choose no expert at all."""
+    """One layer; its router is an MLP that adds the previous router's state and may select no expert."""
     d, r, vector = c.hidden_size, c.router_hidden_size, Param(shape=(c.hidden_size,))
     residual = block(scale=vector, bias=vector, residual_scale=vector, residual_bias=vector)
     window = c.sliding_window if word == "hybrid_sliding" else None
@@ -92,7 +92,7 @@ def reformer(c: Config) -> Block:
 
 
 def reformer_layer_types(c: Config) -> list[str]:
-    """The word for each layer. A list of one word stands for any depth; of two, it may be longer than the model."""
+    """The attention of each layer. A list with one type fits any depth; with two it may exceed the depth."""
     words = c.list_of("attn_layers") or []
     c.require(set(words) <= {"local", "lsh"}, f"attn_layers {words} has unknown words", "known: local, lsh")
     depth = c.num_hidden_layers or len(words)
@@ -103,7 +103,7 @@ def reformer_layer_types(c: Config) -> list[str]:
 
 
 def axial_positions(c: Config) -> Block:
-    """One table for each axis of a grid of positions; what they say is joined to the width."""
+    """One table for each axis of a grid of positions; their vectors are concatenated to the width."""
     shape, widths = c.layer_indices("axial_pos_shape") or [64, 64], c.layer_indices("axial_pos_embds_dim") or [64, 192]
     c.require(
         sum(widths) == c.hidden_size and len(widths) == len(shape),
@@ -116,7 +116,7 @@ def axial_positions(c: Config) -> Block:
 
 
 def reformer_head(c: Config) -> dict[str, Component]:
-    """Heads on both streams; the language model's holds its bias twice."""
+    """Heads on both streams; the language model head holds its bias twice."""
     d = c.hidden_size
     match c.head:
         case "lm" | "masked_lm":

@@ -1,4 +1,4 @@
-"""Dense decoders with Llama's layer, or one close to it."""
+"""Dense decoders with Llama's layer or a close variant."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def helium(c: Config) -> Block:
 
 @family("hyperclovax")
 def hyperclovax(c: Config) -> Block:
-    """Llama with a norm after each part too, if asked for (HyperCLOVAXForCausalLM)."""
+    """Llama with optional norms after each sublayer (HyperCLOVAXForCausalLM)."""
     layer = norms_around if c.use_post_norm else pre_norm
     return decoder(c, gqa(c, bias=c.attention_bias), glu(c, bias=c.mlp_bias), layer=layer)
 
 
 @family("mimo")
 def mimo(c: Config) -> Block:
-    """Qwen2, and layers that predict further tokens (MiMoForCausalLM, 2505.07608)."""
+    """Qwen2 with layers for multi-token prediction (MiMoForCausalLM, 2505.07608)."""
     unpublished(c)
     attn, ffn, d = gqa(c, qkv_bias=c.attention_bias), glu(c), c.hidden_size
     ahead = Mtp(
@@ -81,7 +81,7 @@ def mimo(c: Config) -> Block:
 
 @family("molmo2_text")
 def molmo2_text(c: Config) -> Block:
-    """Llama with QK norms and rows for tokens that are never put out (Molmo 2; Molmo2TextModel)."""
+    """Llama with QK norms and extra embedding rows for input-only tokens (Molmo 2; Molmo2TextModel)."""
     kind, norm = c.qk_norm_type, rms(c)
     c.require(kind in ("qwen3", "olmo"), f"qk_norm_type {kind!r} is neither qwen3 nor olmo")
     attn = (qk_norm_per_head if kind == "qwen3" else qk_norm_all_heads)(c, qkv_bias=c.attention_bias)
@@ -93,7 +93,7 @@ def molmo2_text(c: Config) -> Block:
 
 @family("nanochat")
 def nanochat(c: Config) -> Block:
-    """Norms without weights, those on queries and keys too, and a plain FFN (NanoChatForCausalLM)."""
+    """Norms without weights, QK norms included, and a plain FFN (NanoChatForCausalLM)."""
     ffn, norm = mlp(c, c.intermediate_size, bias=False), Norm(width=c.hidden_size, scale=False)
     return decoder(c, gqa(c, bias=c.attention_bias), ffn, norm=norm)
 
@@ -120,7 +120,7 @@ def seed_oss(c: Config) -> Block:
 
 @family("smollm3")
 def smollm3(c: Config) -> Block:
-    """Llama; windows, if used, in the layers without rotary positions, every fourth (SmolLM3ForCausalLM)."""
+    """Llama; optional windows in the layers without rotary positions, every fourth (SmolLM3ForCausalLM)."""
     window = c.sliding_window if c.use_sliding_window else None
     ropes = c.per_layer("no_rope_layers") or [(i + 1) % c.no_rope_layer_interval for i in range(c.num_hidden_layers)]
     words = attention_types(c, [SLIDING if window and not rope else FULL for rope in ropes])
@@ -136,7 +136,7 @@ def solar(c: Config) -> Block:
 
 @family("stablelm", "stablelm_epoch")
 def stablelm(c: Config) -> Block:
-    """LayerNorms, gated FFN, optional q/k/v biases and one QK norm per head; parallel or not (StableLmForCausalLM)."""
+    """LayerNorms, gated FFN, optional q/k/v biases and QK norms per head; parallel or not (StableLmForCausalLM)."""
     attn = (qk_norm_separate if c.qk_layernorm else gqa)(c, qkv_bias=c.use_qkv_bias)
     return decoder(c, attn, glu(c), layer=parallel if c.use_parallel_residual else pre_norm, norm=layer_norm(c))
 
@@ -150,7 +150,7 @@ def starcoder2(c: Config) -> Block:
 
 @family("telechat")
 def telechat(c: Config) -> Block:
-    """Llama with biases on the last matrix of attention and FFN; an embedding norm if asked (TelechatForCausalLM)."""
+    """Llama with biases on the output projections and an optional embedding norm (TelechatForCausalLM)."""
     if c.num_key_value_heads not in (None, c.num_attention_heads):
         c.doubts.append("telechat: num_key_value_heads is counted as TeleChat2's code reads it; the first ignored it")
     before = {"embed_norm": rms(c) if c.embed_layernorm else None}

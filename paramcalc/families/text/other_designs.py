@@ -1,4 +1,4 @@
-"""Decoders whose layers fit no common plan: loops, learned scales, bytes joined to patches, growing widths."""
+"""Decoders with a plan of their own: loops, learned scales, bytes merged to patches, growing widths."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 @family("hrm_text")
 def hrm_text(c: Config) -> Block:
-    """Two stacks, a fast and a slow one, passed through in cycles; gated attention, bare norms (HrmTextForCausalLM)."""
+    """A fast and a slow stack run in cycles; gated attention, norms without weights (HrmTextForCausalLM)."""
     bias, norm = c.attention_bias, Norm(width=c.hidden_size, scale=False)
     gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c), bias=bias)
     attn = gqa(c, bias=bias, inner=block(), gate=gate)  # the gate at inner.gate_proj
     layer = pre_norm(norm, attn, glu(c, bias=c.mlp_bias))
-    # Stated, num_hidden_layers counts every pass through every layer; unstated, it is the depth of one stack.
+    # If present, num_hidden_layers counts every pass through every layer; by default it is the depth of one stack.
     depth = c.num_layers_per_stack or c.num_hidden_layers
     slow = stack("slow decoder", Run(depth, layer, passes=c.H_cycles), causal=True)
     return causal_lm(
@@ -41,9 +41,9 @@ def hrm_text(c: Config) -> Block:
 
 @family("dory")
 def dory(c: Config) -> Block:
-    """Normalised transformer: learned scales in place of norms, the middle layers in a loop (DoryForCausalLM).
+    """Normalised transformer: learned scales in place of norms, middle layers in a loop (DoryForCausalLM).
 
-    Published files list attention and FFN of a layer apart, and count each as a layer: then all depths are halved.
+    Published files list attention and FFN of a layer separately, and count each as a layer; all depths are then halved.
     """
     words = c.layer_words("layer_types", (FULL, SLIDING, "mlp")) or []
     halves = 2 if "mlp" in words else 1
@@ -66,7 +66,7 @@ def dory(c: Config) -> Block:
 
 
 def dory_layer(c: Config, window: int | None) -> Block:
-    """nGPT's layer: scales on queries and keys, on a gate, on the FFN's channels, and on each residual step."""
+    """nGPT's layer: scales on queries and keys, on the gate, on the FFN's channels, and on each residual step."""
     d, bias, channels = c.hidden_size, c.attention_bias, c.num_attention_heads * head_dim(c)
     scale, hidden, step = Param(shape=(channels,)), Param(shape=(c.intermediate_size,)), Param(shape=(d,))
     gate = block(gate_proj=head_gate(d, c.num_attention_heads, head_dim(c)), gate_scale=scale)
@@ -86,9 +86,9 @@ def dory_layer(c: Config, window: int | None) -> Block:
 
 @family("doge")
 def doge(c: Config) -> Block:
-    """Llama with a learned mask per key head, scaled residuals, and perhaps experts of one channel (DogeForCausalLM).
+    """Llama with a learned mask per key head, scaled residuals, and optional one-channel experts (DogeForCausalLM).
 
-    Experts are picked by product keys (PEER, 2407.04153): the router scores two sets of sqrt(E) half-keys.
+    Experts are selected by product keys (PEER, 2407.04153): the router scores two sets of sqrt(E) half-keys.
     """
     d, bias, g, norm = c.hidden_size, c.attention_bias, kv_heads(c), Norm(width=head_dim(c))
     mask = block(A=Param(shape=(g,)), dt_proj=Linear(d_in=g * head_dim(c), d_out=g, bias=bias))
@@ -121,16 +121,16 @@ def doge(c: Config) -> Block:
 
 
 UNKNOWN_PATCHES = (
-    "how many patches a text falls into is not known; the cache is that of a patch for every byte, and without the "
+    "the number of patches of a text is unknown; the cache is counted with one patch for every byte, and without the "
+    "keys and values that pass between bytes and patches"
 )
-UNKNOWN_PATCHES += "keys and values that pass between bytes and patches"
 
 
 @family("blt")
 def blt(c: Config) -> Block:
-    """Bytes, joined to patches by a small encoder, a large model of patches, a small decoder (BltForCausalLM).
+    """Bytes merged to patches by a small encoder, a large model of patches, a small decoder (BltForCausalLM).
 
-    Pagnoni et al. 2024 (2412.09871). A patcher of its own decides where a patch ends.
+    Pagnoni et al. 2024 (2412.09871). A separate patcher decides where a patch ends.
     """
     encoder, patches, decoder, patcher = (
         c.section(f"{part}_config") for part in ("encoder", "global", "decoder", "patcher")
@@ -154,7 +154,7 @@ def blt(c: Config) -> Block:
 
 
 def blt_layer(part: Config) -> Block:
-    """Llama's layer; an unstated FFN is 8 d / 3 wide, rounded down."""
+    """Llama's layer; the default FFN width is 8 d / 3, rounded down."""
     d = part.hidden_size
     hidden = part.intermediate_size or symbolic("d_ff", 8 * d // 3, origin="8 d / 3, rounded down")
     layer: Block = pre_norm(rms(part), gqa(part, cache_doubt=UNKNOWN_PATCHES), glu(part, hidden))
@@ -162,7 +162,7 @@ def blt_layer(part: Config) -> Block:
 
 
 def blt_local(part: Config, role: str, *, joined_from: int) -> Block:
-    """Layers over bytes, and cross attention between bytes and patches, after one layer or after each."""
+    """Layers over bytes, and cross attention between bytes and patches after one layer or after each."""
     d, norm = part.hidden_size, rms(part)
     cross = sized_attention(
         d, part.num_attention_heads, equal_heads(part), kv_heads=kv_heads(part), qk_norm=norm, source="cross"
@@ -176,7 +176,7 @@ def blt_local(part: Config, role: str, *, joined_from: int) -> Block:
 
 
 def blt_patcher(part: Config) -> Block:
-    """A language model of bytes, whose uncertainty ends a patch."""
+    """A language model of bytes, whose entropy ends a patch."""
     return block(
         embed_tokens=Embedding(rows=part.vocab_size, width=part.hidden_size),
         layers=stack("patcher", Run(part.num_hidden_layers, blt_layer(part))),
@@ -190,7 +190,7 @@ def blt_patcher(part: Config) -> Block:
 
 @family("openelm")
 def openelm(c: Config) -> Block:
-    """Layers that grow with depth: two multipliers each for heads and FFN, or one for all (OpenELMForCausalLM).
+    """Widths that grow with depth: per-layer multipliers for heads and FFN (OpenELMForCausalLM).
 
     Mehta et al. 2024 (2404.14619), section 2.1. Widths are rounded to whole groups of heads, to 256 in the FFN.
     """
@@ -209,7 +209,7 @@ def openelm(c: Config) -> Block:
 
 
 def openelm_multipliers(c: Config, name: str, default: float) -> list[float]:
-    """One multiplier for each layer: the same for all, or two ends of a line, to two decimals; or a list of them."""
+    """One multiplier for each layer: from one number, from the two ends of a line (to two decimals), or from a list."""
     depth, given = c.num_hidden_layers, c.raw(name)
     given = default if given is None else given
     values = list(given) if isinstance(given, list | tuple) else [given] * depth

@@ -1,4 +1,4 @@
-"""Decoders in the manner of GPT-2: LayerNorms, biases and plain FFNs."""
+"""Decoders in the style of GPT-2: LayerNorms, biases and plain FFNs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param, Product
 
 @family("bloom")
 def bloom(c: Config) -> Block:
-    """GPT-2's layer with ALiBi, a norm after the embedding, FFN always four times the width (BloomForCausalLM)."""
+    """GPT-2's layer with ALiBi, a norm after the embedding, an FFN of four times the width (BloomForCausalLM)."""
     return decoder(c, mha(c), mlp(c, None), norm=layer_norm(c), before={"embed_norm": layer_norm(c)})
 
 
@@ -48,7 +48,7 @@ def cpmant(c: Config) -> Block:
 
 @family("modernbert-decoder")
 def modernbert_decoder(c: Config) -> Block:
-    """ModernBERT that looks back only: no norm before the first attention (ModernBertDecoderForCausalLM)."""
+    """ModernBERT with causal attention and no norm before the first attention (ModernBertDecoderForCausalLM)."""
     bias, norm, period = c.attention_bias, Norm(width=c.hidden_size, bias=c.norm_bias), c.global_attn_every_n_layers
 
     def layer(i: int, word: str) -> Block:
@@ -80,10 +80,10 @@ def modernbert_decoder_head(c: Config, norm: Norm) -> dict[str, Component]:
 
 @family("mpt")
 def mpt(c: Config) -> Block:
-    """Decoder with ALiBi and no biases anywhere, in the norms neither (MptForCausalLM).
+    """Decoder with ALiBi, without biases even in the norms (MptForCausalLM).
 
-    The reference class builds neither learned positions nor biases nor any FFN but four times the width, whatever the
-    config says; where it says otherwise the checkpoint was made for other code.
+    The reference class builds no learned positions, no biases, and only FFNs of four times the width; a config that
+    says otherwise was made for other code.
     """
     attn = c.section("attn_config")
     built = c.expansion_ratio == 4, c.no_bias, attn.alibi, not attn.qk_ln, attn.attn_type == "multihead_attention"
@@ -138,13 +138,13 @@ def xglm(c: Config) -> Block:
 
 @family("xlnet")
 def xlnet(c: Config) -> Block:
-    """Post-norm, relative positions with a projection and biases of their own in each layer (XLNetLMHeadModel)."""
+    """Post-norm decoder; relative positions with a projection and biases in each layer (XLNetLMHeadModel)."""
     d, h, d_h = c.hidden_size, c.num_attention_heads, equal_heads(c)
     c.require(c.d_head in (None, d_h), f"d_head ({c.d_head}) is not d_model / n_head ({d_h})")
     bias = Param(shape=(h, d_h))
     relative = block(
         r_proj=Linear(d_in=d, d_out=h * d_h),
-        r_behind=Product(flops=2 * d * h * d_h),  # distances reach as far ahead as behind
+        r_behind=Product(flops=2 * d * h * d_h),  # distances reach ahead as well as behind
         position_scores=Product(flops=4 * h * d_h, per="pair", term="attention"),
         position_bias=bias,
         segment_bias=bias,

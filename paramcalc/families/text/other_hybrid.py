@@ -63,10 +63,10 @@ def lara_mini(c: Config) -> Block:
 
 @family("hymba")
 def hymba(c: Config) -> Block:
-    """Attention and Mamba side by side in each layer, and learned tokens before each text (HymbaForCausalLM).
+    """Attention and Mamba in parallel in each layer, and learned tokens before each text (HymbaForCausalLM).
 
-    Dong et al. 2024 (2411.13676). Values are as wide as Mamba's channels; the outputs of both are normed, averaged and
-    projected by one matrix. Groups of layers share the keys and values of their first.
+    Dong et al. 2024 (2411.13676). Values are as wide as Mamba's channels; both outputs are normalised, averaged and
+    projected by one matrix. Groups of layers share the keys and values of their first layer.
     """
     c.require(c.mlp_hidden_act == "silu", f"mlp_hidden_act {c.mlp_hidden_act!r} is not counted", "silu is")
     c.layer_words("layer_type", ["h"])
@@ -83,7 +83,7 @@ def hymba(c: Config) -> Block:
 
 
 def hymba_kv_reuse(c: Config) -> set[int]:
-    """The layers that use the keys and values of an earlier one."""
+    """The layers that reuse the keys and values of an earlier one."""
     groups, period = c.list_of("kv_reuse_group"), c.raw("kv_reuse_every_i_layer")
     if groups is not None:
         lists = all(isinstance(group, list) and all(type(i) is int for i in group) for group in groups)

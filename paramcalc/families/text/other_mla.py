@@ -18,14 +18,14 @@ from paramcalc.tree.leaves import Linear
 
 @family("axk1")
 def axk1(c: Config) -> Block:
-    """DeepSeek-V3 with a norm behind the experts (AXK1ForCausalLM)."""
+    """DeepSeek-V3 with a norm after the experts (AXK1ForCausalLM)."""
     ffn = {DENSE: glu(c), SPARSE: block(moe=mla_moe(c), norm=rms(c))}
     return decoder(c, latent_attention(c), ffn, ffn_words=mlp_types(c, moe_layer_freq_types(c)))
 
 
 @family("axk2")
 def axk2(c: Config) -> Block:
-    """DeepSeek-V3.2 with gated attention, and with gated norms before attention and experts (AXK2ForCausalLM)."""
+    """DeepSeek-V3.2 with gated attention, and gated norms before attention and experts (AXK2ForCausalLM)."""
     d, r = c.hidden_size, c.gated_norm_rank
     gated = block(norm=rms(c), gate=block("norm", down=Linear(d_in=d, d_out=r), up=Linear(d_in=r, d_out=d)))
     attn = with_options(indexed_latent_attention(c), query_gate=c.num_attention_heads * c.v_head_dim)
@@ -38,10 +38,10 @@ def axk2(c: Config) -> Block:
 
 @family("longcat_flash")
 def longcat_flash(c: Config) -> Block:
-    """Layers of two attentions and two FFNs, with experts beside the first; some do nothing (LongcatFlashForCausalLM).
+    """Layers of two attentions and two FFNs, with experts next to the first; some are idle (LongcatFlashForCausalLM).
 
-    The class keeps input matrices for the experts that do nothing, which no token uses. Active counts as many real
-    experts as a token may pick; one that picks idle ones uses fewer.
+    The class holds input matrices for idle experts, which no token uses. The active parameters include as many real
+    experts as a token may select; a token that selects idle ones uses fewer.
     """
     d, e, count, idle = c.hidden_size, c.moe_intermediate_size, c.num_local_experts, c.zero_expert_num
     router = Router(width=d, experts=count + idle, bias=c.router_bias, correction=True)
@@ -57,7 +57,7 @@ def longcat_flash(c: Config) -> Block:
 
 
 def longcat_depth(c: Config) -> int:
-    """Layers: num_layers, or half of num_hidden_layers, which counts each half as one."""
+    """Layers: num_layers, or half of num_hidden_layers, which counts both halves of a layer."""
     if c.num_hidden_layers is None:
         return c.num_layers  # type: ignore[no-any-return]  # fields are Any
     c.require(

@@ -1,4 +1,4 @@
-"""Decoders with experts."""
+"""Decoders with routed experts."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def afmoe(c: Config) -> Block:
 
 @family("arctic")
 def arctic(c: Config) -> Block:
-    """Experts in every moe_layer_frequency-th layer, beside a dense FFN as wide as the model (ArcticForCausalLM)."""
+    """Experts in every moe_layer_frequency-th layer, parallel to a narrow dense FFN (ArcticForCausalLM)."""
     unpublished(c)
     words = every(c.moe_layer_frequency, SPARSE, otherwise=DENSE, layers=c.num_hidden_layers)
     return decoder(c, gqa(c), {DENSE: glu(c), SPARSE: arctic_experts(c)}, ffn_words=words)
 
 
 def arctic_experts(c: Config) -> Component:
-    """Routed experts, and a residual FFN with a norm of its own where the file asks for it."""
+    """Routed experts, and optionally a residual FFN with a norm of its own."""
     experts = moe(c, c.intermediate_size, experts=c.num_experts)
     residual = block(norm=rms(c), ffn=glu(c, c.hidden_size))
     return block(residual=residual, moe=experts) if c.parallel_attn_mlp_res else experts
@@ -78,7 +78,7 @@ def aria_text(c: Config) -> Block:
     """Llama with routed and shared experts in every layer (AriaTextForCausalLM)."""
     c.require(c.hidden_size % c.num_attention_heads == 0, "hidden_size is not a multiple of num_attention_heads")
     width, n, bias = c.intermediate_size, c.moe_num_shared_experts, c.mlp_bias
-    shared = n * width  # their network is there without any, too, with its last bias
+    shared = n * width  # even without shared experts their network exists, with its last bias
     experts = moe(
         c, width, experts=c.moe_num_experts, top_k=c.moe_topk, shared=shared, shared_count=n, shared_bias=bias
     )
@@ -87,7 +87,7 @@ def aria_text(c: Config) -> Block:
 
 @family("beam")
 def beam(c: Config) -> Block:
-    """Gated attention, norms around each part, windows in five layers of six, three dense first (BeamForCausalLM)."""
+    """Gated attention, norms around each sublayer, five windows to one full layer, experts (BeamForCausalLM)."""
     depth, h = c.num_hidden_layers, c.num_attention_heads
     gate = block(gate_proj=head_gate(c.hidden_size, h, head_dim(c)), gate_bias=Param(shape=(h,)))
     return decoder(
@@ -105,7 +105,7 @@ def dbrx(c: Config) -> Block:
     """Grouped-query attention and experts behind LayerNorms without biases, sized in sections (DbrxForCausalLM)."""
     attn, ffn = c.section("attn_config"), c.section("ffn_config")
     c.require(not c.tie_word_embeddings, "tie_word_embeddings is not supported")
-    # The class sizes the experts before it takes the other name.
+    # The class sizes the experts before it reads the other name.
     c.require(c.key("hidden_size") == "d_model", "hidden_size does not reach the experts", "write d_model")
     experts = moe(c, ffn.ffn_hidden_size, experts=ffn.moe_num_experts, top_k=ffn.moe_top_k)
     return decoder(c, mha(c, bias=False, kv=attn.kv_n_heads), experts)
@@ -130,13 +130,13 @@ def flint(c: Config) -> Block:
 
 @family("grok-1")
 def grok_1(c: Config) -> Block:
-    """Mixtral with norms on both sides of attention and experts (Grok1ModelForCausalLM of hpcai-tech/grok-1)."""
+    """Mixtral with norms before and after attention and experts (Grok1ModelForCausalLM of hpcai-tech/grok-1)."""
     return decoder(c, gqa(c), moe(c, c.intermediate_size, experts=c.num_experts), layer=norms_around)
 
 
 @family("kolibri1")
 def kolibri1(c: Config) -> Block:
-    """Norms around each part, full attention in every fifth layer, experts in all of them (Kolibri1ForCausalLM)."""
+    """Norms around each sublayer, full attention in every fifth layer, experts in all (Kolibri1ForCausalLM)."""
     shared = c.shared_expert_intermediate_size
     experts = moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared, correction=True)
     return decoder(c, qk_norm_windowed(c), experts, full_every(c, 5), layer=norms_around)
@@ -144,7 +144,7 @@ def kolibri1(c: Config) -> Block:
 
 @family("laguna")
 def laguna(c: Config) -> Block:
-    """A gate per head or channel, heads of their own number in each layer, experts (LagunaForCausalLM)."""
+    """A gate per head or channel, a head count of its own in each layer, experts (LagunaForCausalLM)."""
     stated = [c.size("num_attention_heads", n) for n in c.per_layer("num_attention_heads_per_layer") or ()]
     heads = stated or [c.num_attention_heads] * c.num_hidden_layers
     pairs = list(zip(attention_types(c, [FULL] * len(heads)), heads, strict=True))
@@ -167,7 +167,7 @@ def laguna_attention(c: Config, heads: int, window: int | None) -> Attention:
 
 @family("mellum")
 def mellum(c: Config) -> Block:
-    """Qwen3-MoE with words for the attention and the FFN of each layer (MellumForCausalLM)."""
+    """Qwen3-MoE with lists of attention and FFN types (MellumForCausalLM)."""
     unbuilt_mtp(c, "num_mtp_layers")
     ffn = {DENSE: glu(c), SPARSE: moe(c, c.moe_intermediate_size, experts=c.num_experts)}
     return decoder(c, qk_norm_windowed(c), ffn, full_every(c, 1), mlp_types(c, first_dense(c, 0)))
@@ -203,7 +203,7 @@ def mimo_v2_flash(c: Config) -> Block:
 
 @family("step3p5")
 def step3p5(c: Config) -> Block:
-    """A gate on each head, QK norms, three dense layers first, then experts beside a shared one (Step3p7TextModel)."""
+    """A gate on each head, QK norms, three dense layers, then routed and shared experts (Step3p7TextModel)."""
     bias, words = c.mlp_bias, without_mtp_entries(c, "layer_types", (FULL, SLIDING)) or [FULL] * c.num_hidden_layers
     shared = c.share_expert_dim
     experts = moe(
@@ -227,7 +227,7 @@ def step3p5(c: Config) -> Block:
 
 
 def without_mtp_entries(c: Config, name: str, allowed: Sequence[str]) -> list[str] | None:
-    """One word for each layer; files have more, for modules of multi-token prediction that the class does not build."""
+    """One type for each layer, without the extra entries of multi-token-prediction modules."""
     stated = c.layer_words(name, allowed, any_length=True)
     extra = c.size("num_nextn_predict_layers", c.raw("num_nextn_predict_layers") or 0)
     if stated is None or len(stated) != c.num_hidden_layers + extra:
@@ -236,7 +236,7 @@ def without_mtp_entries(c: Config, name: str, allowed: Sequence[str]) -> list[st
 
 
 def step_heads(c: Config, words: list[str]) -> list[int]:
-    """Query heads of each layer: sliding ones may have their own, unless per_layer_config says all."""
+    """Query heads of each layer: sliding layers may have their own, or per_layer_config states all."""
     overrides = per_layer_overrides(c, ("num_attention_heads",))
     if overrides is not None:
         return [layer.get("num_attention_heads", c.num_attention_heads) for layer in overrides]
@@ -246,7 +246,7 @@ def step_heads(c: Config, words: list[str]) -> list[int]:
 
 
 def step_ffn_types(c: Config) -> list[str]:
-    """Which layers have experts: mlp_layer_types, or the numbers in moe_layers_enum, or all from the fourth on."""
+    """The FFN of each layer: mlp_layer_types, or experts in moe_layers_enum, by default from the fourth layer on."""
     stated, listed = without_mtp_entries(c, "mlp_layer_types", (DENSE, SPARSE)), c.raw("moe_layers_enum")
     if stated is not None or listed is None:
         return stated or first_dense(c, 3)

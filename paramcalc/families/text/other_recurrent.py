@@ -14,7 +14,7 @@ from paramcalc.tree.leaves import Embedding, Norm
 
 @family("rwkv")
 def rwkv(c: Config) -> Block:
-    """RWKV-4: time mixing and channel mixing behind LayerNorms, one more before the first layer (RwkvForCausalLM)."""
+    """RWKV-4: time mixing and channel mixing behind LayerNorms, and a norm before the first layer (RwkvForCausalLM)."""
     d = c.hidden_size
     mixer = RwkvTimeMix(width=d, inner=c.attention_hidden_size or d)
     layer = pre_norm(layer_norm(c), mixer, RwkvChannelMix(width=d, hidden=c.intermediate_size or 4 * d))

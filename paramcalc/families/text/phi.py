@@ -1,4 +1,4 @@
-"""Phi."""
+"""Phi, except Phi-3, which equals Mistral."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paramcalc.tree.leaves import Embedding, Norm
 
 @family("phi")
 def phi(c: Config) -> Block:
-    """Parallel attention and plain FFN behind one LayerNorm, biases everywhere, the head too (PhiForCausalLM)."""
+    """Parallel attention and plain FFN behind one LayerNorm, biases everywhere, also in the head (PhiForCausalLM)."""
     attn = gqa(c, bias=True, qk_norm=Norm(width=equal_heads(c), bias=True) if c.qk_layernorm else None)
     ffn = mlp(c, c.intermediate_size)
     return decoder(c, attn, ffn, layer=parallel, norm=layer_norm(c), head_bias=True)
@@ -22,7 +22,7 @@ def phi(c: Config) -> Block:
 
 @family("phi-msft")
 def phi_msft(c: Config) -> Block:
-    """Phi before transformers had it: the vocabulary is padded to a multiple (PhiForCausalLM of microsoft/phi-2)."""
+    """Phi in its first code: the vocabulary is padded to a multiple (PhiForCausalLM of microsoft/phi-2)."""
     multiple = c.pad_vocab_size_multiple
     rows = symbolic("V", -(-c.vocab_size // multiple) * multiple, origin=f"vocab_size, to a multiple of {multiple}")
     attn, ffn = gqa(c, bias=True), mlp(c, c.n_inner)
@@ -32,7 +32,7 @@ def phi_msft(c: Config) -> Block:
 
 @family("mixformer-sequential")
 def mixformer(c: Config) -> Block:
-    """Phi as it was first published: attention and FFN beside each other (MixFormerSequentialForCausalLM)."""
+    """Phi-1.5 as first published: attention and FFN in parallel (MixFormerSequentialForCausalLM)."""
     attn, ffn = gqa(c, bias=True), mlp(c, c.n_inner)
     return decoder(c, attn, ffn, layer=parallel, norm=layer_norm(c), head_bias=True)
 

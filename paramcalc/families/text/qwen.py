@@ -23,7 +23,7 @@ from paramcalc.tree.containers import Block
 
 @family("qwen")
 def qwen(c: Config) -> Block:
-    """Llama with biases on q, k and v; intermediate_size holds gate and up together (QWenLMHeadModel)."""
+    """Llama with biases on q, k and v; intermediate_size is the width of gate and up together (QWenLMHeadModel)."""
     d, d_h, bias = c.hidden_size, c.kv_channels, not c.no_bias
     c.require(c.num_attention_heads * d_h == d, f"kv_channels ({d_h}) times the heads is not hidden_size ({d})")
     half = symbolic("d_ff", c.intermediate_size // 2, origin="intermediate_size / 2")
@@ -32,7 +32,7 @@ def qwen(c: Config) -> Block:
 
 @family("qwen2", "qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text")
 def qwen2(c: Config) -> Block:
-    """Llama with biases on q, k and v; sliding windows from max_window_layers on, if used (Qwen2ForCausalLM)."""
+    """Llama with biases on q, k and v; optional sliding windows from max_window_layers on (Qwen2ForCausalLM)."""
     return late_windows(c, gqa(c, qkv_bias=True))
 
 
@@ -43,7 +43,7 @@ def qwen3(c: Config) -> Block:
 
 
 def late_windows(c: Config, attn: Attention) -> Block:
-    """Llama with windows from layer max_window_layers on where use_sliding_window says so, or as layer_types says."""
+    """Llama with sliding windows from layer max_window_layers on (if use_sliding_window), or as in layer_types."""
     window = c.sliding_window if c.use_sliding_window else None
     first = c.max_window_layers if window else c.num_hidden_layers
     words = attention_types(c, [FULL if i < first else SLIDING for i in range(c.num_hidden_layers)])
@@ -52,7 +52,7 @@ def late_windows(c: Config, attn: Attention) -> Block:
 
 @family("qwen2_moe")
 def qwen2_moe(c: Config) -> Block:
-    """Qwen2 with routed experts beside a gated shared one in the sparse layers (Qwen2MoeForCausalLM)."""
+    """Qwen2 with routed experts and a gated shared one in the sparse layers (Qwen2MoeForCausalLM)."""
     window = c.sliding_window if c.use_sliding_window else None
     slides = every(2, FULL, otherwise=SLIDING, layers=c.num_hidden_layers)
     words = attention_types(c, [word if window and i < c.max_window_layers else FULL for i, word in enumerate(slides)])

@@ -22,7 +22,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 
 def qwen_mixers(c: Config) -> tuple[dict[str, Component], list[str]]:
-    """Attention with a gate on every channel, the gated delta rule, and which layer has which."""
+    """Attention with a gate on every channel, the gated delta rule, and the mixer of each layer."""
     bias = c.attention_bias
     gate = head_gate(c.hidden_size, c.num_attention_heads, head_dim(c), bias=bias)
     attn = qk_norm_per_head(c, bias=bias, gate=gate)
@@ -31,20 +31,20 @@ def qwen_mixers(c: Config) -> tuple[dict[str, Component], list[str]]:
 
 
 def qwen_shared_expert_moe(c: Config) -> Component:
-    """Routed experts beside a shared one with a gate."""
+    """Routed experts and a shared one with a gate."""
     shared = c.shared_expert_intermediate_size
     return moe(c, c.moe_intermediate_size, experts=c.num_experts, shared=shared, shared_gate=True)
 
 
 @family("qwen3_next")
 def qwen3_next(c: Config) -> Block:
-    """Three gated DeltaNets to each gated attention; experts in the sparse layers (Qwen3NextForCausalLM)."""
+    """Three gated DeltaNets for each gated attention; experts in the sparse layers (Qwen3NextForCausalLM)."""
     mixer, words = qwen_mixers(c)
     return decoder(c, mixer, {DENSE: glu(c), SPARSE: qwen_shared_expert_moe(c)}, words, sparse_step_types(c))
 
 
 def qwen3_5_decoder(c: Config, ffn: Component) -> Block:
-    """Qwen3-Next's mixers with one kind of FFN, and the module for multi-token prediction that is shipped beside."""
+    """Qwen3-Next's mixers with one kind of FFN, and the module for multi-token prediction."""
     mixer, words = qwen_mixers(c)
     mixer[LINEAR] = mixer[LINEAR].replace(decay_dtype="float32")
     layer = pre_norm(rms(c), mixer[FULL], ffn)
@@ -79,7 +79,7 @@ def qwen3_5_moe_text(c: Config) -> Block:
 # -- Qwen4 -----------------------------------------------------------------------------------------------------------
 
 
-MOST_TABLES = 1000  # finding a prime number for each takes a moment
+MOST_TABLES = 1000  # the search for as many primes takes time
 
 
 @family("qwen4_exp_text")
@@ -101,7 +101,7 @@ def qwen4_exp_text(c: Config) -> Block:
 
 
 def qwen4_attention(c: Config) -> Component:
-    """Attention with a gate on every channel and an indexer whose queries and one key come from the layer's input."""
+    """Attention with a gate on every channel and an indexer over the layer's input with one key."""
     d, bias, d_i = c.hidden_size, c.attention_bias, c.required("indexer_head_dim")
     c.require(c.required("indexer_kv_heads") == 1, "indexer_kv_heads must be 1")
     indexer = unweighted_indexer(d, c.required("indexer_n_heads"), d_i, top_k=c.required("indexer_budget"))
@@ -111,19 +111,21 @@ def qwen4_attention(c: Config) -> Component:
 
 
 def ngram_tables(c: Config, count: int) -> list[Block]:
-    """Hashed n-grams of the last tokens for `count` layers: each head has a table, of the next prime number of rows."""
+    """Hashed n-grams of the last tokens for `count` layers: each head has a table with a prime number of rows."""
     heads, width = (c.ngram_size - 1) * c.heads_per_ngram, c.ple_embed_dim or c.hidden_size
     if not count:
         return []
     c.require(heads > 0 and width % heads == 0, f"ple_embed_dim ({width}) is not divisible by {heads} n-gram heads")
-    c.require(count * heads <= MOST_TABLES, f"{count} layers of {heads} n-gram heads cannot be meant")
+    c.require(
+        count * heads <= MOST_TABLES, f"{count} layers of {heads} n-gram heads are more than {MOST_TABLES} tables"
+    )
     primes, step = primes_from(c.ngram_vocab_size_base, count * heads), c.make_ngram_vocab_size_divisible_by
     sums = [sum(primes[first : first + heads]) for first in range(0, len(primes), heads)]
     return [ngram_layer(c, -(-rows // step) * step, width=width, heads=heads) for rows in sums]
 
 
 def ngram_layer(c: Config, rows: int, *, width: int, heads: int) -> Block:
-    """The tables of all heads as one, and what gives a looked up vector to every residual stream."""
+    """The tables of all heads as one, and the projections that add the result to every residual stream."""
     d, wide = c.hidden_size, c.hc_count * c.hidden_size
     rows = symbolic("V_n", rows, origin="primes from ngram_vocab_size_base, summed and rounded up")
     return block(

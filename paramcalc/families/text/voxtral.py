@@ -13,7 +13,7 @@ from paramcalc.tree.leaves import Linear
 
 @family("voxtral_realtime_text")
 def voxtral_realtime_text(c: Config) -> Block:
-    """Mistral with a norm steered by the delay between hearing and writing (VoxtralRealtimeTextModel)."""
+    """Mistral with a norm conditioned on the transcription delay (VoxtralRealtimeTextModel)."""
     d = c.hidden_size
     steered = block("norm", down=Linear(d_in=d, d_out=32, per="call"), up=Linear(d_in=32, d_out=d, per="call"))
     attn = gqa(c, window=c.sliding_window)

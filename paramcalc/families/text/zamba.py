@@ -1,4 +1,4 @@
-"""Zamba: Mamba layers, and transformer blocks that several of them share."""
+"""Zamba: Mamba layers, and shared transformer blocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HYBRID = "hybrid"
 def zamba_layers(c: Config, words: list[str], mixer: Component, shared: list[Block]) -> list[Block]:
     """Mamba layers; hybrid ones first run one of the `shared` transformer blocks, in turn.
 
-    The first layer to run a block holds it. Where the head is not tied, the class does not tie the blocks either.
+    The first layer that runs a block holds it. If the head is not tied, the class does not tie the blocks either.
     """
     layers = [block(input_norm=rms(c), mixer=mixer)] * len(words)
     linear = Linear(d_in=c.hidden_size, d_out=c.hidden_size, category="other")
@@ -36,14 +36,14 @@ def zamba_layers(c: Config, words: list[str], mixer: Component, shared: list[Blo
 
 
 def zamba_attention(c: Config, width: int, head_dim: int, inner: Component | None = None) -> Attention:
-    """Attention over the hidden state and the embedding side by side, of which only d channels come out."""
+    """Attention over the hidden state concatenated with the embedding; only d channels come out."""
     d, h = c.hidden_size, c.num_attention_heads
     return sized_attention(width, h, head_dim, kv_heads=kv_heads(c), out_width=d, inner=inner)
 
 
 @family("zamba")
 def zamba(c: Config) -> Block:
-    """Mamba layers, and one transformer block that every sixth of them runs first (ZambaForCausalLM)."""
+    """Mamba layers, and one transformer block that runs before every sixth of them (ZambaForCausalLM)."""
     inner = c.mamba_expand * c.hidden_size
     c.require(inner % c.n_mamba_heads == 0, f"the inner width ({inner}) is not divisible by n_mamba_heads")
     mixer = mamba(
@@ -68,7 +68,7 @@ def zamba(c: Config) -> Block:
 
 
 def doubled_heads(c: Config) -> int:
-    """Channels per head where heads cut twice the width."""
+    """Channels per head if heads cut twice the width."""
     return symbolic("d_h", 2 * c.hidden_size // c.num_attention_heads, origin="2 d / h, rounded down")
 
 
@@ -77,7 +77,7 @@ ZAMBA2_PATTERN = [LINEAR, *([LINEAR] * 5 + [HYBRID]) * 7, *[LINEAR] * 4, HYBRID,
 
 @family("zamba2")
 def zamba2(c: Config) -> Block:
-    """Mamba-2 layers, and transformer blocks that hybrid layers run in turn, adapted for each (Zamba2ForCausalLM)."""
+    """Mamba-2 layers, and transformer blocks in turn before hybrid layers, with adapters (Zamba2ForCausalLM)."""
     inner, heads = c.mamba_expand * c.hidden_size, c.n_mamba_heads
     mixer = Mamba2(
         width=c.hidden_size,
@@ -96,13 +96,13 @@ def zamba2(c: Config) -> Block:
     hybrids, blocks = [i for i, word in enumerate(words) if word == HYBRID], c.num_mem_blocks
     listed = c.list_of("hybrid_layer_ids")
     c.require(listed in (None, hybrids), "hybrid_layer_ids and layers_block_type disagree")
-    # Each block holds the adapters of the layers whose turn it is.
+    # Each block holds the adapters of the layers that run it.
     shared = [adapted_block(c, len(hybrids[turn::blocks])) for turn in range(min(blocks, len(hybrids)))]
     return causal_lm(c, zamba_layers(c, words, mixer, shared), norm=rms(c))
 
 
 def adapted_block(c: Config, passes: int) -> Block:
-    """A transformer block for two vectors side by side, with adapters for each of its passes."""
+    """A transformer block over two concatenated vectors, with adapters for each of its passes."""
     width, rank = c.attention_hidden_size or 2 * c.hidden_size, c.adapter_rank
     hidden = c.intermediate_size or 4 * c.hidden_size
     corrected = Adapters(d_in=width, d_out=width, rank=rank, count=passes)

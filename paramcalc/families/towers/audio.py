@@ -28,7 +28,7 @@ def glmasr_encoder(v: Config) -> Block:
 
 @tower("voxtral_realtime_encoder")
 def voxtral_realtime_encoder(v: Config) -> Block:
-    """A causal spectrogram encoder of Llama's shape, with a few biases (VoxtralRealtimeEncoder)."""
+    """A causal spectrogram encoder with Llama's layer and a few biases (VoxtralRealtimeEncoder)."""
     ignored_fields(v, num_key_value_heads=v.num_attention_heads)
     d, hidden, norm = v.hidden_size, v.intermediate_size, tower_norm(v.hidden_size, bias=False)
     up, down = Linear(d_in=d, d_out=hidden), Linear(d_in=hidden, d_out=d, bias=True)
@@ -38,13 +38,13 @@ def voxtral_realtime_encoder(v: Config) -> Block:
 
 @tower("qwen3_asr_encoder")
 def qwen3_asr_encoder(v: Config) -> Block:
-    """A spectrogram encoder over chunks (Qwen3ASREncoder); what follows is its projector's."""
+    """A spectrogram encoder over chunks, without its projector (Qwen3ASREncoder)."""
     return block("other", **chunked_spectrogram_encoder(v))
 
 
 @tower("omniasr_audio")
 def omniasr_audio(v: Config) -> Block:
-    """wav2vec 2.0 with norms in all its convolutions and before each part (2006.11477; OmniASRAudioModel)."""
+    """wav2vec 2.0 with norms in all its convolutions and before each sublayer (2006.11477; OmniASRAudioModel)."""
     d, norm = v.hidden_size, tower_norm(v.hidden_size)
     equal_heads(v)
     channels = [v.size("conv_dim", size) for size in v.list_of("conv_dim") or [512] * 7]
@@ -89,7 +89,7 @@ def qwen2_5_omni_audio(v: Config) -> Block:
 
 @tower("qwen3_omni_moe_audio_encoder")
 def qwen3_omni_moe_audio(v: Config) -> Block:
-    """Qwen3-ASR's encoder and its two layers behind (Qwen3OmniMoeAudioEncoder)."""
+    """Qwen3-ASR's encoder with its two projector layers (Qwen3OmniMoeAudioEncoder)."""
     d = v.hidden_size
     first, second = Linear(d_in=d, d_out=d, bias=True), Linear(d_in=d, d_out=v.output_dim, bias=True)
     return block("other", **chunked_spectrogram_encoder(v), proj_1=first, proj_2=second)

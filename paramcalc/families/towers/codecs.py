@@ -17,9 +17,9 @@ from paramcalc.tree.leaves import Conv1d, Param
 
 
 def codec_conv(v: Config, d_in: int, d_out: int, kernel: int, *, back: bool = False) -> Block:
-    """A convolution, in EnCodec with a norm of its weights (one scale for each of their first axis) or of its outputs.
+    """A convolution; in EnCodec with weight norm (one scale for each entry of the first axis) or a norm of its outputs.
 
-    `back`: transposed, whose weights have the inputs first.
+    `back`: transposed; its weights have the inputs on the first axis.
     """
     one = Conv1d(channels=d_out, kernel=kernel, per_group=d_in, per="tower")
     scale = Param(shape=(d_in if back else d_out,)) if v.norm_type == "weight_norm" else None
@@ -28,7 +28,7 @@ def codec_conv(v: Config, d_in: int, d_out: int, kernel: int, *, back: bool = Fa
 
 
 def codec_residual(v: Config, d: int) -> Block:
-    """Two convolutions through a narrower width, and perhaps one past them."""
+    """Two convolutions through a narrower width, and an optional shortcut."""
     narrow = symbolic("width", d // v.compress, origin="width / compress")
     return block(
         conv_1=codec_conv(v, d, narrow, v.residual_kernel_size),
@@ -38,21 +38,23 @@ def codec_residual(v: Config, d: int) -> Block:
 
 
 def lstm(width: int, depth: int) -> Block:
-    """So many layers of four gates, each with weights and biases for the input and for the state (torch.nn.LSTM)."""
+    """LSTM layers of four gates, each with weights and biases for the input and for the state (torch.nn.LSTM)."""
     matrix, bias = Param(shape=(4 * width, width)), Param(shape=(4 * width,))
     one = block(input=matrix, state=matrix, input_bias=bias, state_bias=bias)
     return block(**{f"layer_{i}": one for i in range(depth)})
 
 
 def hop_ratios(v: Config, default: list[int]) -> list[int]:
-    """How many samples each level joins, the last of the encoder first."""
+    """The number of samples that each level merges, the last level of the encoder first."""
     stated = v.list_of("upsampling_ratios")
     return default if stated is None else [v.size("upsampling_ratios", ratio) for ratio in stated]
 
 
 def seanet(v: Config, ratios: list[int], inner: Component | None = None) -> tuple[Block, Block]:
-    """An encoder, twice as wide at each step down, and its mirror (SEANet, 2009.02095); both perhaps with a network
-    where they are widest."""
+    """An encoder that doubles its width at each step, and its mirror (SEANet, 2009.02095).
+
+    `inner`: a network where both are widest.
+    """
     narrow, blocks = v.num_filters, v.num_residual_layers
     wide = narrow * 2 ** len(ratios)
     down: dict[str, Component | None] = {"conv_in": codec_conv(v, v.audio_channels, narrow, v.kernel_size)}
@@ -73,7 +75,7 @@ def seanet(v: Config, ratios: list[int], inner: Component | None = None) -> tupl
 
 @tower("encodec")
 def encodec(v: Config) -> Block:
-    """An encoder, books of codes that are buffers, and a decoder (EnCodec, 2210.13438; EncodecModel)."""
+    """An encoder, codebooks in buffers, and a decoder (EnCodec, 2210.13438; EncodecModel)."""
     v.require(v.norm_type in ("weight_norm", "time_group_norm"), f"norm_type {v.norm_type!r} is not known")
     ratios = hop_ratios(v, [8, 5, 4, 2])
     encoder, decoder = seanet(v, ratios, lstm(v.num_filters * 2 ** len(ratios), v.num_lstm_layers))
@@ -81,17 +83,17 @@ def encodec(v: Config) -> Block:
 
 
 def codebooks(v: Config, hop: int) -> Block:
-    """As many books of codes as the widest bandwidth has room for."""
+    """Codebooks for the widest bandwidth."""
     rates = v.list_of("target_bandwidths") or [1.5, 3.0, 6.0, 12.0, 24.0]
     rows, width = v.codebook_size, v.codebook_dim or v.hidden_size
-    v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is no power of two")
+    v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is not a power of two")
     bits = int(rows).bit_length() - 1
     count = symbolic("books", int(1000 * rates[-1] // (ceil(v.sampling_rate / hop) * bits)), origin="widest bandwidth")
     return averaged_codebooks(count, rows, width)
 
 
 def averaged_codebooks(count: int, rows: int, width: int) -> Block:
-    """Books of codes, all buffers: of each the codes, their averages and counts, and whether it has begun."""
+    """Codebooks with running averages, all buffers: codes, averages, counts, and a flag for the initialisation."""
     return block(
         codes=Param(shape=(count, 2, rows, width), buffer=True),
         counts=Param(shape=(count, rows), buffer=True),
@@ -101,7 +103,7 @@ def averaged_codebooks(count: int, rows: int, width: int) -> Block:
 
 @tower("wavtokenizer_encoder")
 def wavtokenizer(v: Config) -> Block:
-    """EnCodec's encoder and one book of codes (WavTokenizer, 2408.16532; WavTokenizerEncoderModel)."""
+    """EnCodec's encoder and one codebook (WavTokenizer, 2408.16532; WavTokenizerEncoderModel)."""
     width, ratios = v.codebook_dim, hop_ratios(v, [6, 5, 5, 4])
     v.require(v.norm_type in ("weight_norm", "time_group_norm"), f"norm_type {v.norm_type!r} is not known")
     v.require(width == v.hidden_size, f"codebook_dim ({width}) is not hidden_size ({v.hidden_size})")
@@ -114,7 +116,7 @@ def wavtokenizer(v: Config) -> Block:
 
 @tower("mimi")
 def mimi(v: Config) -> Block:
-    """EnCodec's networks, attention in place of gates, books for words and for sound (Mimi, 2410.00037; MimiModel)."""
+    """EnCodec's networks with attention for the LSTM, semantic and acoustic codebooks (Mimi, 2410.00037; MimiModel)."""
     d, halves = v.hidden_size, (has_half(v, "encoder_config"), has_half(v, "decoder_config"))
     ratios = hop_ratios(v, usual := [8, 6, 5, 4]) or usual
     v.require(any(halves), "encoder_config and decoder_config are null", "one of the two must be there")
@@ -123,26 +125,26 @@ def mimi(v: Config) -> Block:
     layer = layer_scaled(tower_norm(d), gqa(v, bias=v.attention_bias), mlp(v, v.intermediate_size, bias=False))
     layers, stride, groups = Run(v.num_hidden_layers, layer), frame_stride(v, prod(ratios)), v.upsample_groups
     v.require(not stride or d % groups == 0, f"hidden_size ({d}) is not divisible by upsample_groups ({groups})")
-    fewer = more = None
+    down_conv = up_conv = None
     if stride:
-        fewer = Conv1d(channels=d, kernel=2 * stride, per_group=d, bias=False, per="tower")
-        more = fewer.replace(per_group=symbolic("d_g", d // groups, origin="d / upsample_groups"))
+        down_conv = Conv1d(channels=d, kernel=2 * stride, per_group=d, bias=False, per="tower")
+        up_conv = down_conv.replace(per_group=symbolic("d_g", d // groups, origin="d / upsample_groups"))
     return block(
         "other",
-        encoder=block(convolutions=down, layers=stack("audio", layers), downsample=fewer) if halves[0] else None,
+        encoder=block(convolutions=down, layers=stack("audio", layers), downsample=down_conv) if halves[0] else None,
         books=split_codebooks(v),
-        decoder=block(upsample=more, layers=stack("audio decoder", layers), convolutions=up) if halves[1] else None,
+        decoder=block(upsample=up_conv, layers=stack("audio decoder", layers), convolutions=up) if halves[1] else None,
     )
 
 
 def has_half(v: Config, name: str) -> bool:
-    """Whether a half of the codec is there: a null drops it, and nothing else may be said."""
+    """True if a half of the codec is present: an explicit null drops it, and no other value is allowed."""
     v.require(v.raw(name) is None, f"{name} may only be null", "it follows from the other fields")
     return not v.has(name)
 
 
 def frame_stride(v: Config, hop: int) -> int:
-    """How many frames become one behind the layers: half as many as codes per second, unless frame_rate is stated."""
+    """The number of frames merged after the layers: two, unless frame_rate is present."""
     frames = ceil(v.sampling_rate / hop)
     rate = v.frame_rate or v.sampling_rate / (2 * hop)
     v.require(frames >= rate, f"frame_rate is above the {frames} of the convolutions")
@@ -150,12 +152,12 @@ def frame_stride(v: Config, hop: int) -> int:
 
 
 def split_codebooks(v: Config) -> Block:
-    """Books of codes, all buffers, and a matrix into and out of their width where it differs, for either kind."""
+    """Codebooks, all buffers, and projections into and out of their width, for semantic and acoustic codes."""
     d, width, rows, count, words = (
         *(v.hidden_size, v.vector_quantization_hidden_dimension, v.codebook_size),
         *(v.num_quantizers, v.num_semantic_quantizers),
     )
-    v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is no power of two")
+    v.require(rows & (rows - 1) == 0, f"codebook_size ({rows}) is not a power of two")
     v.require(words < count, f"num_semantic_quantizers ({words}) must be below num_quantizers ({count})")
     into = Conv1d(channels=width, kernel=1, per_group=d, bias=False, per="tower")
     kind = block(into=into, out_of=Conv1d(channels=d, kernel=1, per_group=width, bias=False, per="tower"))

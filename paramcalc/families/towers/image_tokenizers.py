@@ -19,7 +19,7 @@ def vqgan_conv(d_in: int, d_out: int, *, kernel: int = 3) -> Conv2d:
     return Conv2d(channels=d_out, kernel=kernel, per_group=d_in)
 
 
-PartOfWidth = Callable[[int], Component]  # a part of so many channels
+PartOfWidth = Callable[[int], Component]  # builds a part with a given number of channels
 
 
 def group_norm(width: int) -> Component:
@@ -28,7 +28,7 @@ def group_norm(width: int) -> Component:
 
 
 def resnet_block(d_in: int, d_out: int, norm: PartOfWidth = group_norm) -> Block:
-    """Two convolutions behind norms, and one past them where widths differ."""
+    """Two convolutions behind norms, and a shortcut convolution if the widths differ."""
     return block(
         norm_1=norm(d_in),
         conv_1=vqgan_conv(d_in, d_out),
@@ -39,12 +39,12 @@ def resnet_block(d_in: int, d_out: int, norm: PartOfWidth = group_norm) -> Block
 
 
 def conv_attention(width: int) -> Block:
-    """Attention between all places, by convolutions of one place each."""
+    """Attention between all positions, by 1 x 1 convolutions."""
     return block(norm=Norm(width=width, bias=True), **dict.fromkeys("qkvo", vqgan_conv(width, width, kernel=1)))
 
 
 def level_widths(v: Config) -> list[int]:
-    """Channels of each level, the image's own first."""
+    """Channels of each level, starting with the level of the image."""
     return [v.base_channels * factor for factor in v.size_list("channel_multiplier")]
 
 
@@ -57,7 +57,7 @@ def vqgan_levels(
     norm: PartOfWidth = group_norm,
     attention: PartOfWidth = conv_attention,
 ) -> dict[str, Component]:
-    """So many residual blocks in each level, perhaps with attention, and a convolution between levels."""
+    """Residual blocks in each level, optionally with attention, and a convolution between levels."""
     parts: dict[str, Component] = {}
     for i, (d_out, attending) in enumerate(zip(widths, attends, strict=True)):
         for j in range(blocks):
@@ -83,7 +83,7 @@ def vqgan_encoder(
     within: PartOfWidth = conv_attention,
     inmost: PartOfWidth | None = conv_attention,
 ) -> Block:
-    """From an image to what the nearest of many codes is looked for; with attention in levels, and in the middle."""
+    """An encoder from an image to latents, with attention in some levels and in the middle."""
     widths, d, latent = level_widths(v), v.base_channels, v.latent_channels
     last = widths[-1]
     return block(
@@ -98,7 +98,7 @@ def vqgan_encoder(
 def vqgan_decoder(
     v: Config, attends: Sequence[bool], *, norm: PartOfWidth = group_norm, attention: PartOfWidth = conv_attention
 ) -> Block:
-    """From what stands for codes to an image."""
+    """A decoder from latents to an image."""
     widths, blocks = level_widths(v), v.num_res_blocks + 1
     return block(
         conv_in=vqgan_conv(v.latent_channels, widths[-1]),
@@ -110,7 +110,7 @@ def vqgan_decoder(
 
 
 def vqgan_codebook(v: Config) -> dict[str, Component]:
-    """The codes, and the way into and out of their width."""
+    """The codebook, and the convolutions into and out of its width."""
     return {
         "quant_conv": vqgan_conv(v.latent_channels, v.embed_dim, kernel=1),
         "codes": Embedding(rows=v.num_embeddings, width=v.embed_dim),
@@ -120,7 +120,7 @@ def vqgan_codebook(v: Config) -> dict[str, Component]:
 
 @tower("chameleon_vqgan")
 def chameleon_vqgan(v: Config) -> Block:
-    """An encoder with attention at stated resolutions; nothing that draws (ChameleonVQVAE)."""
+    """An encoder with attention at given resolutions, without a decoder (ChameleonVQVAE)."""
     v.require(v.attn_type in ("vanilla", "none"), f"attn_type {v.attn_type!r} is not known")
     vanilla, sides = v.attn_type == "vanilla", v.layer_indices("attn_resolutions")
     attends = [vanilla and v.resolution // 2**i in sides for i in range(len(level_widths(v)))]
@@ -138,7 +138,7 @@ def janus_vqgan(v: Config) -> Block:
 
 @tower("apertus1p5_vision_tokenizer")
 def apertus_tokenizer(v: Config) -> Block:
-    """An encoder, and codes that are compared by inner products (Apertus1p5VisionTokenizerModel)."""
+    """An encoder, and codes compared by inner products (Apertus1p5VisionTokenizerModel)."""
     sides = v.list_of("attn_resolutions") or []
     attends = [v.resolution // 2**i in sides for i in range(len(level_widths(v)))]
     return block(
@@ -153,7 +153,7 @@ def apertus_tokenizer(v: Config) -> Block:
 
 
 def video_conv(d_in: int, d_out: int, *, frames: int, kernel: int = 3) -> Conv2d:
-    """A convolution over frames too."""
+    """A convolution that also extends over frames."""
     return Conv2d(channels=d_out, kernel=kernel, per_group=d_in, frames=frames)
 
 
@@ -168,27 +168,27 @@ def temporal_layers(v: Config, width: int, *, frames: int) -> dict[str, Componen
 
 @tower("emu3_vqgan")
 def emu3_vqgan(v: Config) -> Block:
-    """A tokenizer of videos, whose decoder's norms are steered by the codes (Emu3, 2409.18869; Emu3VQVAE)."""
+    """A video tokenizer; the norms of its decoder are conditioned on the codes (Emu3, 2409.18869; Emu3VQVAE)."""
     chosen, latent, q = v.list_of("attn_resolutions") or [], v.latent_channels, v.embed_dim
     attends = [i in chosen for i in range(len(level_widths(v)))]
     attn = mha(v)
 
-    def steered(width: int) -> Component:
+    def conditioned_norm(width: int) -> Component:
         return block(norm=group_norm(width), scale=vqgan_conv(q, width, kernel=1), shift=vqgan_conv(q, width, kernel=1))
 
-    def seen(width: int) -> Component:
+    def encoder_attention(width: int) -> Component:
         return block(norm=group_norm(width), attn=attn)
 
-    def drawn(width: int) -> Component:
-        return block(norm=steered(width), attn=attn)
+    def decoder_attention(width: int) -> Component:
+        return block(norm=conditioned_norm(width), attn=attn)
 
     return block(
         "vision",
-        encoder=vqgan_encoder(v, attends, within=seen, inmost=seen),
+        encoder=vqgan_encoder(v, attends, within=encoder_attention, inmost=encoder_attention),
         encoder_time=block(**temporal_layers(v, 2 * latent if v.double_latent else latent, frames=4)),
         quant_conv=video_conv(latent, q, frames=3, kernel=1),
         codes=Embedding(rows=v.codebook_size, width=q),
         post_quant_conv=video_conv(q, latent, frames=3, kernel=1),
         decoder_time=block(**temporal_layers(v, latent, frames=3)),
-        decoder=vqgan_decoder(v, attends, norm=steered, attention=drawn),
+        decoder=vqgan_decoder(v, attends, norm=conditioned_norm, attention=decoder_attention),
     )

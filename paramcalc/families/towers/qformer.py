@@ -14,20 +14,20 @@ from paramcalc.tree.containers import Block, block, stack
 
 @tower("blip_2_qformer", "instructblip_qformer", "instructblipvideo_qformer")
 def qformer(v: Config) -> Block:
-    """BERT's layers over learned queries, some of which look at a tower's output (BLIP-2, 2301.12597).
+    """BERT's layers over learned queries, with cross attention to a tower in some (BLIP-2, 2301.12597).
 
-    InstructBLIP's read the instruction too.
+    InstructBLIP's Q-Former also reads the instruction.
     """
     norm, attn, ffn = layer_norm(v), mha(v), mlp(v, v.intermediate_size)
     cross = mha(v, source="cross", kv_width=v.encoder_hidden_size)
     text = {"text_ffn": ffn, "text_ffn_norm": norm} if v.use_qformer_text_input else {}
     before: dict[str, Component] = embeddings(v, v.hidden_size, types=False) if v.reads else {"norm": norm}
 
-    def layer(*, looks: bool) -> Block:
-        looking = {"cross_attn": cross, "cross_attn_norm": norm} if looks else {}
-        return block(attn=attn, attn_norm=norm, **looking, **text, ffn=ffn, ffn_norm=norm)
+    def layer(*, attends: bool) -> Block:
+        attending = {"cross_attn": cross, "cross_attn_norm": norm} if attends else {}
+        return block(attn=attn, attn_norm=norm, **attending, **text, ffn=ffn, ffn_norm=norm)
 
-    plain, every = layer(looks=False), v.cross_attention_frequency
-    looking = layer(looks=True)
-    layers = [plain if i % every else looking for i in range(v.num_hidden_layers)]
+    plain, every = layer(attends=False), v.cross_attention_frequency
+    attending = layer(attends=True)
+    layers = [plain if i % every else attending for i in range(v.num_hidden_layers)]
     return block("projector", **before, layers=stack("projector", layers))

@@ -19,7 +19,7 @@ from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Param
 
 @tower("qwen2_5_omni_talker")
 def qwen2_5_talker(t: Config) -> Block:
-    """Qwen2 over what the thinker says and codes of sound (Qwen2_5OmniTalkerForConditionalGeneration)."""
+    """Qwen2 over the thinker's states and audio codes (Qwen2_5OmniTalkerForConditionalGeneration)."""
     d, norm = t.hidden_size, tower_norm(t.hidden_size, bias=False)
     layer = pre_norm(norm, gqa(t, qkv_bias=True), glu(t))
     return block(
@@ -34,7 +34,7 @@ def qwen2_5_talker(t: Config) -> Block:
 
 @tower("qwen2_5_omni_token2wav")
 def token2wav(t: Config) -> Block:
-    """A diffusion transformer from codes to a spectrogram, and BigVGAN from there (Qwen2_5OmniToken2WavModel)."""
+    """A diffusion transformer from codes to a spectrogram, then BigVGAN (Qwen2_5OmniToken2WavModel)."""
     dit, _ = tower_in(t, "dit_config")
     voice, _ = tower_in(t, "bigvgan_config")
     return block("other", dit=dit, vocoder=voice)
@@ -42,7 +42,7 @@ def token2wav(t: Config) -> Block:
 
 @tower("qwen2_5_omni_dit")
 def speech_dit(v: Config) -> Block:
-    """Layers steered by the time, over a spectrogram, codes and a speaker (DiT, 2212.09748)."""
+    """Layers conditioned on time, over a spectrogram, codes and a speaker (DiT, 2212.09748)."""
     d, mel, spoken = v.hidden_size, v.mel_dim, v.emb_dim
     attn = sized_attention(d, v.num_attention_heads, v.head_dim, bias=True)
     layer = block(steer=Linear(d_in=d, d_out=6 * d, bias=True), attn=attn, ffn=mlp(v, d * v.ff_mult))
@@ -59,7 +59,7 @@ def speech_dit(v: Config) -> Block:
 
 
 def speaker_encoder(v: Config) -> Block:
-    """Convolutions that see what sets a voice apart (ECAPA-TDNN, 2005.07143)."""
+    """Convolutions that encode a speaker's voice (ECAPA-TDNN, 2005.07143)."""
     widths, kernels, dilations = (v.size_list(f"enc_{name}") for name in ("channels", "kernel_sizes", "dilations"))
     equal = 0 < len(widths) == len(kernels) == len(dilations)
     v.require(equal, "enc_channels, enc_kernel_sizes and enc_dilations are not equally long")
@@ -86,7 +86,7 @@ def speaker_encoder(v: Config) -> Block:
 
 @tower("qwen2_5_omni_bigvgan")
 def bigvgan(v: Config) -> Block:
-    """From a spectrogram to a waveform, with periodic activations (BigVGAN, 2206.04658)."""
+    """A vocoder from a spectrogram to a waveform, with periodic activations (BigVGAN, 2206.04658)."""
     return block("other", **hifi_gan(v, v.mel_dim, snakes=True))
 
 
@@ -95,10 +95,12 @@ def bigvgan(v: Config) -> Block:
 
 @tower("qwen3_omni_moe_talker")
 def qwen3_talker(t: Config) -> Block:
-    """Qwen3 with experts over codes of sound, and a smaller one for the further codes of each frame
-    (Qwen3OmniMoeTalkerForConditionalGeneration)."""
+    """Qwen3-MoE over audio codes, and a smaller model for the further codes of each frame.
+
+    Qwen3OmniMoeTalkerForConditionalGeneration.
+    """
     decoder, q = tower_in(t, "text_config")
-    further, p = tower_in(t, "code_predictor_config")
+    predictor, p = tower_in(t, "code_predictor_config")
     t.require(
         not p.tie_word_embeddings, "tie_word_embeddings of code_predictor_config is true", "it has no one embedding"
     )
@@ -106,17 +108,17 @@ def qwen3_talker(t: Config) -> Block:
     parts = dict(decoder.items)
     if t.tie_word_embeddings:
         parts["head"] = parts["head"].replace(tied_to="talker.embed_codes")
-    return block("other", text_proj=into, hidden_proj=into, **parts, code_predictor=further)
+    return block("other", text_proj=into, hidden_proj=into, **parts, code_predictor=predictor)
 
 
 def tower_qk_norm_attention(q: Config) -> Component:
-    """Attention with a norm on each query and key head that counts as the tower it is in."""
+    """Attention with QK norms in the category of their tower."""
     return gqa(q, bias=q.attention_bias, qk_norm=tower_norm(head_dim(q), bias=False))
 
 
 @tower("qwen3_omni_moe_talker_text")
 def qwen3_talker_text(q: Config) -> Block:
-    """The decoder of first codes (Qwen3OmniMoeTalkerModel)."""
+    """The decoder of the first codes (Qwen3OmniMoeTalkerModel)."""
     d, norm, shared = (
         q.hidden_size,
         tower_norm(q.hidden_size, bias=False),
@@ -134,7 +136,7 @@ def qwen3_talker_text(q: Config) -> Block:
 
 @tower("qwen3_omni_moe_talker_code_predictor")
 def code_predictor(q: Config) -> Block:
-    """The decoder of further codes: a table and a head for each of them."""
+    """The decoder of the further codes, with a table and a head for each of them."""
     d, norm, more = q.hidden_size, tower_norm(q.hidden_size, bias=False), q.num_code_groups - 1
     layer = pre_norm(norm, tower_qk_norm_attention(q), glu(q))
     return block(
@@ -148,7 +150,7 @@ def code_predictor(q: Config) -> Block:
 
 @tower("qwen3_omni_moe_code2wav")
 def code2wav(v: Config) -> Block:
-    """From codes to a waveform: layers, ConvNeXt, and convolutions with periodic activations (Qwen3OmniMoeCode2Wav)."""
+    """A vocoder from codes: layers, ConvNeXt, convolutions with periodic activations (Qwen3OmniMoeCode2Wav)."""
     d, norm, scale = v.hidden_size, tower_norm(v.hidden_size, bias=False), Param(shape=(v.hidden_size,))
     layer = layer_scaled(norm, gqa(v, bias=v.attention_bias), glu(v))
     next_layer = block(conv=Conv1d(channels=d, kernel=7), norm=tower_norm(d), ffn=mlp(v, 4 * d), scale=scale)
@@ -159,9 +161,12 @@ def code2wav(v: Config) -> Block:
     parts["conv_in"] = conv_over_time(d, before, 7)
     for i, rate in enumerate(v.size_list("upsample_rates")):
         width = symbolic(f"c_{i + 1}", v.decoder_dim // 2 ** (i + 1), origin=f"decoder_dim / 2^{i + 1}")
-        bends = snake(width)
+        periodic = snake(width)
         one = block(
-            snake_1=bends, conv_1=conv_over_time(width, width, 7), snake_2=bends, conv_2=conv_over_time(width, width, 1)
+            snake_1=periodic,
+            conv_1=conv_over_time(width, width, 7),
+            snake_2=periodic,
+            conv_2=conv_over_time(width, width, 1),
         )
         parts[f"up_{i}"] = block(snake=snake(before), conv=conv_over_time(before, width, 2 * rate))
         parts |= {f"residual_{i}_{j}": one for j in range(3)}

@@ -17,7 +17,7 @@ from paramcalc.tree.leaves import Param
 
 
 class PerceptionEncoder(NamedTuple):
-    """A Perception Encoder (2504.13181): the arguments that timm (1.0.31) makes it with."""
+    """A Perception Encoder (2504.13181): the arguments of its constructor in timm 1.0.31."""
 
     img_size: int
     patch_size: int
@@ -27,7 +27,7 @@ class PerceptionEncoder(NamedTuple):
     mlp_ratio: float = 4.0
     class_token: bool = True
     core: bool = False  # ends in a norm and attention pooling
-    scaled: bool = False  # its layers scale what they add
+    scaled: bool = False  # layers with LayerScale
 
 
 TIMM_ARGUMENTS = ("img_size", "patch_size", "hidden_size", "depth", "num_attention_heads", "mlp_ratio", "class_token")
@@ -53,8 +53,8 @@ PERCEPTION_ENCODERS = {
     ),
 }
 POOLINGS = ("", "avg", "avgmax", "max", "token", "map")
-# Convolutional networks, whose sizes are no part of any config: FastViT (2303.14189) and the image encoders of
-# MobileCLIP, as they are trained and with branches folded into one (`inference_mode`): parameters and buffers each.
+# Convolutional networks, whose sizes are in no config: FastViT (2303.14189) and the image encoders of
+# MobileCLIP, for training and with folded branches (`inference_mode`): parameters and buffers of each.
 FASTVIT_SIZES = {
     "fastvit_t8": ((3_257_232, 27_334), (3_227_040, 3_658)),
     "fastvit_t12": ((6_528_704, 41_552), (6_483_840, 5_900)),
@@ -73,7 +73,7 @@ FASTVIT_SIZES = {
 
 @tower("timm_wrapper")
 def timm_network(v: Config) -> Block:
-    """The network of that name, without what classifies (TimmWrapperModel)."""
+    """The network of that name without its classifier (TimmWrapperModel)."""
     name = v.network
     if name in PERCEPTION_ENCODERS:
         return perception_encoder(v, PERCEPTION_ENCODERS[name])
@@ -84,7 +84,7 @@ def timm_network(v: Config) -> Block:
 
 
 def perception_encoder(v: Config, e: PerceptionEncoder) -> Block:
-    """A ViT with learned and rotary positions, most of its arguments open to the config (timm's Eva)."""
+    """A ViT with learned and rotary positions; the config can override most arguments (timm's Eva)."""
     own = dict(zip(TIMM_ARGUMENTS, e, strict=False)) | {"global_pool": "map" if e.core else "avg"}
     a = v.section("model_args", v.section_schema("model_args")._replace(defaults=own))
     pool, d = a.global_pool, a.hidden_size
@@ -119,7 +119,7 @@ def perception_encoder(v: Config, e: PerceptionEncoder) -> Block:
 
 
 def optional_flag(a: Config, name: str) -> bool | None:
-    """True or false where the file says it."""
+    """True or false, or None if the file omits the field."""
     value: bool | None = a.raw(name)
     a.require(value is None or isinstance(value, bool), f"{name} must be true or false, not {value!r}")
     return value

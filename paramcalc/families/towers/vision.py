@@ -1,4 +1,4 @@
-"""Vision transformers that several families use."""
+"""Vision transformers (ViT) that several families use."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 @tower("siglip_vision_model", "idefics2_vision", "idefics3_vision", "smolvlm_vision")
 @tower("granite_docling_vision")
 def siglip(v: Config) -> Block:
-    """A ViT without a class token, and perhaps an attention pooling head (SigLIP, 2303.15343; SiglipVisionModel)."""
+    """A ViT without a class token, with an optional attention pooling head (SigLIP, 2303.15343; SiglipVisionModel)."""
     return siglip_tower(v, patch_count(v))
 
 
 @tower("siglip2_vision_model", "cosmos3_edge_vision")
 def siglip2(v: Config) -> Block:
-    """SigLIP over images of any shape, its positions stretched to each (SigLIP 2, 2502.14786; Siglip2VisionModel)."""
+    """SigLIP for images of any shape, with interpolated positions (SigLIP 2, 2502.14786; Siglip2VisionModel)."""
     return siglip_tower(v, v.num_patches)
 
 
 def siglip_tower(v: Config, positions: int) -> Block:
-    """SigLIP with so many positions."""
+    """SigLIP with this number of positions."""
     d = v.hidden_size
     probe = Param(shape=(1, 1, d))
     pooling = block(probe=probe, attn=mha(v), norm=layer_norm(v), ffn=mlp(v, v.intermediate_size))
@@ -60,7 +60,7 @@ def clip(v: Config) -> Block:
 
 @tower("vit", "deit")
 def vit(v: Config) -> Block:
-    """The first ViT, with a class token and a pooler; DeiT has a token for its teacher too (2010.11929; ViTModel)."""
+    """The first ViT, with a class token and a pooler; DeiT adds a distillation token (2010.11929; ViTModel)."""
     d, token = v.hidden_size, Param(shape=(1, 1, v.hidden_size))
     layer = pre_norm(layer_norm(v), mha(v, qkv_bias=v.qkv_bias), mlp(v, v.intermediate_size))
     return block(
@@ -77,7 +77,7 @@ def vit(v: Config) -> Block:
 
 @tower("beit")
 def beit(v: Config) -> Block:
-    """A ViT whose positions may be distances, in each layer or shared, scaled by channel (2106.08254; BeitModel)."""
+    """A ViT with optional relative positions, per layer or shared, and LayerScale (2106.08254; BeitModel)."""
     d, heads, norm, places = v.hidden_size, v.num_attention_heads, layer_norm(v), patch_grid(v)
     distances = Param(shape=((2 * places[0] - 1) * (2 * places[1] - 1) + 3, heads))
     started = v.raw("layer_scale_init_value")
@@ -94,12 +94,12 @@ def beit(v: Config) -> Block:
         positions=Param(shape=(1, rows, d)) if v.use_absolute_position_embeddings else None,
         distances=distances if v.use_shared_relative_position_bias else None,
         layers=stack("vision", Run(v.num_hidden_layers, layer)),
-        norm=norm,  # after the mean, where the layers are averaged
+        norm=norm,  # after the mean, if the layers are averaged
     )
 
 
 def patch_grid(v: Config) -> tuple[int, int]:
-    """Patches of an image from top to bottom and from left to right."""
+    """The number of patches of an image, vertically and horizontally."""
     (height, width), (tall, wide) = height_and_width(v, "image_size"), height_and_width(v, "patch_size")
     return height // tall, width // wide
 
@@ -121,7 +121,7 @@ def pixtral(v: Config) -> Block:
 
 @tower("internvl_vision", "qianfan_ocr_vision", "intern_vit_6b")
 def internvl_vision(v: Config) -> Block:
-    """A ViT with a class token and a learned scale behind each part (InternVLVisionModel)."""
+    """A ViT with a class token and LayerScale (InternVLVisionModel)."""
     d, bias = v.hidden_size, v.attention_bias
     v.require(
         v.norm_type in ("layer_norm", "rms_norm"), f"norm_type {v.norm_type!r} is neither layer_norm nor rms_norm"
@@ -146,7 +146,7 @@ def internvl_vision(v: Config) -> Block:
 
 @tower("qwen2_5_vl_vision", "qwen2_5_omni_vision_encoder")
 def qwen2_5_vision(v: Config) -> Block:
-    """Llama's layer with biases, most of them within windows (Qwen2.5-VL, 2502.13923)."""
+    """Llama's layer with biases, most layers with windowed attention (Qwen2.5-VL, 2502.13923)."""
     ignored_fields(v, in_chans=v.in_channels)
     layer = pre_norm(rms(v), mha(v), glu(v, bias=True))
     return block(

@@ -18,14 +18,14 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 @tower("got_ocr2_vision", "pp_chart2table_vision", "pp_formulanet_vision", "sam_vision_model")
 def segment_anything(v: Config) -> Block:
-    """ViTDet: windows in most layers, positions added to their scores, a neck (Segment Anything, 2304.02643)."""
+    """ViTDet: windows in most layers, relative positions, a neck (Segment Anything, 2304.02643)."""
     side = symbolic("side", v.image_size // v.patch_size, origin="image_size / patch_size")
     hidden = v.intermediate_size or symbolic("d_ff", int(v.hidden_size * v.mlp_ratio), origin="hidden_size x mlp_ratio")
 
     def layer(reach: int) -> Block:
         distances = Param(shape=(2 * reach - 1, equal_heads(v)))
-        seen = block(height=distances, width=distances) if v.use_rel_pos else None
-        return pre_norm(layer_norm(v), mha(v, qkv_bias=v.qkv_bias, inner=seen), mlp(v, hidden))
+        relative = block(height=distances, width=distances) if v.use_rel_pos else None
+        return pre_norm(layer_norm(v), mha(v, qkv_bias=v.qkv_bias, inner=relative), mlp(v, hidden))
 
     stated = v.raw("global_attn_indexes") is not None
     everywhere = v.layer_indices("global_attn_indexes") if stated else [2, 5, 8, 11]
@@ -71,7 +71,7 @@ def pix2struct_vision(v: Config) -> Block:
 
 @tower("swin", "donut-swin")
 def swin(v: Config) -> Block:
-    """Attention within windows, four vectors joined between stages (Swin Transformer, 2103.14030; SwinModel)."""
+    """Windowed attention; neighbouring vectors are merged between stages (Swin Transformer, 2103.14030; SwinModel)."""
     depths, heads = v.size_list("depths"), v.size_list("num_heads")
     v.require(0 < len(depths) <= len(heads), f"num_heads has {len(heads)} entries, depths {len(depths)}")
     d, donut, places = v.embed_dim, v.family == "donut-swin", patch_grid(v)
@@ -102,7 +102,7 @@ def swin_width(v: Config) -> int:
 
 
 def swin_layer(v: Config, width: int, heads: int, *, stored: bool) -> Block:
-    """Attention with a bias for each distance in a window, and an FFN. `stored`: which is which is a buffer."""
+    """Attention with a bias for each distance in a window, and an FFN. `stored`: the distance index is a buffer."""
     v.require(width % heads == 0, f"a stage of {width} channels is not divisible by its {heads} heads")
     reach, places = 2 * v.window_size - 1, v.window_size * v.window_size
     index = Param(shape=(places, places), buffer=True) if stored else None
