@@ -492,6 +492,6 @@ def test_parts_that_a_file_names_cannot_break_what_is_drawn(run: Run, tmp_path: 
 
 def test_counting_what_is_no_model_says_how_to_get_one() -> None:
     for thing in ("gpt2", None, CONFIG, Path("config.json")):
-        with pytest.raises(paramcalc.ParamcalcError, match="count wants a Model, not a ") as error:
+        with pytest.raises(paramcalc.ParamcalcError, match="count needs a Model, not a ") as error:
             paramcalc.count(thing)  # type: ignore[arg-type]
         assert error.value.hint == "make one with paramcalc.load(...)"
