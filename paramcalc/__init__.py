@@ -1,4 +1,4 @@
-"""paramcalc: exact parameter counts of transformer and hybrid models, by arithmetic, from a config alone."""
+"""paramcalc: exact parameter counts of transformer and hybrid models, computed from a config."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ __all__ = [
     "trace",
 ]
 
-# Loaded when asked for: a report's schema costs more to load than a count, and a JSON answer does without it.
+# Imported on first use: a report class takes longer to import than a count takes to compute, and JSON does not need it.
 _LAZY = {
     "CompareReport": "paramcalc.reports.compare",
     "compare": "paramcalc.scaling.compare",

@@ -1,4 +1,4 @@
-"""Under which assumptions a footprint holds. Every figure is printed beside them; none changes silently."""
+"""Assumptions of a memory, FLOPs or fit report. Each report lists them; none changes silently."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ if TYPE_CHECKING:
 
     from paramcalc.reports.shapes.memory import AssumptionInfoDict
 
-# What must be kept, or what engines reserve that give every attention layer the pages of a full one.
+# windowed: a sliding-window layer caches its window; uniform: an engine reserves the full context for every layer.
 KvPolicy = Literal["windowed", "uniform"]
+# latent: MLA caches its compressed latent; expanded: keys and values of every head.
 Mla = Literal["latent", "expanded"]
-# Inputs of a short convolution that are kept: as many as its kernel has columns (transformers), or one fewer.
+# Inputs that a short convolution caches: as many as its kernel has columns (transformers), or one fewer.
 ConvColumns = Literal["kernel", "kernel-1"]
-# Whether the scores of attention are ever in memory as a whole.
+# eager: the whole matrix of attention scores is in memory; flash: never.
 AttentionKernel = Literal["flash", "eager"]
 
-# Tokens that one step prefills at most: vLLM's for its server on large devices (max_num_batched_tokens).
+# Largest number of tokens in one prefill step: max_num_batched_tokens of the vLLM server on large devices.
 PREFILL_CHUNK = 8192
-# What a device loses to everything that is no tensor of the model: the driver's context and kernels (about half a GiB),
-# captured graphs, communication buffers and what the allocator cannot use. A round figure; vLLM reported 0.05 to 1.8
-# GiB of `non_torch_memory` for one Llama-3-8B (vLLM pull request 10511), and captures graphs on top.
+# Bytes on each device for everything but tensors of the model: CUDA context and kernels (about half a GiB), captured
+# graphs, communication buffers and allocator fragmentation. A round figure: vLLM reported 0.05 to 1.8 GiB of
+# `non_torch_memory` for one Llama-3-8B (vLLM pull request 10511), without its captured graphs.
 OVERHEAD = 2**30
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Assumptions(Frozen):
-    """What is asked for, checked. Dtypes are names as given; None means what the checkpoint or the model states."""
+    """Checked assumptions. Dtypes are names as given; None stands for the dtype of the checkpoint or the model."""
 
-    context: int  # tokens of each sequence, prompt and answer
-    batch: int = 1  # sequences at a time
-    source: int | None = None  # tokens an encoder has read; None: as many as `context`
+    context: int  # tokens per sequence, prompt and answer
+    batch: int = 1  # concurrent sequences
+    source: int | None = None  # encoder sequence length in tokens; None: same as `context`
     dtype: str | None = None
     dtype_of: tuple[tuple[str, str], ...] = ()  # (category or path, dtype)
-    include_mtp: bool = False  # the modules for multi-token prediction that the checkpoint ships
+    include_mtp: bool = False  # count the multi-token-prediction modules in the checkpoint
     kv_cache_dtype: str | None = None
-    v_cache_dtype: str | None = None  # where values are not stored as keys are
+    v_cache_dtype: str | None = None  # if values have another dtype than keys
     state_dtype: str | None = None
     kv_policy: KvPolicy = "windowed"
     mla: Mla = "latent"
@@ -57,7 +58,7 @@ class Assumptions(Frozen):
 
 
 class AssumptionOptions(TypedDict, total=False):
-    """The fields of `Assumptions` that have a default, as keyword arguments: for type checkers."""
+    """The fields of `Assumptions` with a default, as keyword arguments, for type checkers."""
 
     batch: int
     source: int | None
@@ -99,15 +100,16 @@ POSITIVE_FIELDS = (
 
 
 def assume(*, context: int, **options: Unpack[AssumptionOptions]) -> Assumptions:
-    """Check what is asked for.
+    """Check and collect assumptions.
 
-    Raises ParamcalcError for sizes that are not whole numbers from 1 on and for unknown words, with the choices.
+    Raises ParamcalcError for a size that is not a positive integer, and for an unknown word, with the choices.
     """
     given: dict[str, Any] = {"context": context, **options}
     for name, least in (*((name, 1) for name in POSITIVE_FIELDS), ("overhead", 0)):
         value = given.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-            raise ParamcalcError(f"{name} must be a whole number from {least} on, not {value!r}", "write it like 8")
+            kind = "a positive integer" if least else "a non-negative integer"
+            raise ParamcalcError(f"{name} must be {kind}, not {value!r}", "use a number such as 8")
     for name, words in ALLOWED_WORDS.items():
         if name in given:
             given[name] = one_of(given[name], words, name)
@@ -115,7 +117,7 @@ def assume(*, context: int, **options: Unpack[AssumptionOptions]) -> Assumptions
 
 
 def assumption_info(assumed: Assumptions) -> AssumptionInfoDict:
-    """`assumptions` of a report."""
+    """The `assumptions` of a report."""
     return {
         "context": assumed.context,
         "batch": assumed.batch,
@@ -141,7 +143,7 @@ def assumption_info(assumed: Assumptions) -> AssumptionInfoDict:
 
 
 def accepts_assumptions(function: F) -> F:
-    """Show the fields of `Assumptions` in the signature of a function that takes them as **others."""
+    """Decorator: show the fields of `Assumptions` in the signature of a function that takes them as **kwargs."""
     from inspect import Parameter, Signature, signature
 
     own = [p for p in signature(function).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
@@ -157,7 +159,7 @@ def accepts_assumptions(function: F) -> F:
 
 
 def one_of(text: str, words: Sequence[str], name: str) -> str:
-    """One of `words`, in any case. Raises ParamcalcError with the choices."""
+    """One of `words`, in lower case; `text` is case-insensitive. Raises ParamcalcError with the choices."""
     word = str(text).lower()
     if word not in words:
         raise ParamcalcError(f"unknown {name} {text!r}", choices(word, words))

@@ -1,4 +1,4 @@
-"""What ships and what is understood, as reports: presets, families, and the JSON Schemas of all of it."""
+"""Catalogues of presets and families, and the JSON Schemas of all reports."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from paramcalc.base.errors import ParamcalcError, nearest
 from paramcalc.counting.count import count
 from paramcalc.families.registry import get_family, index
 from paramcalc.loading.load import build
+from paramcalc.loading.variants import NATIVE_TYPE
 from paramcalc.reports.base import Report
 from paramcalc.reports.compare import CompareReport
 from paramcalc.reports.count import CountReport, DtypeInfo, Explanation, FamilyField, FamilyInfo, PresetInfo
@@ -20,9 +21,8 @@ from paramcalc.reports.scaling import DesignReport, ScaleReport
 from paramcalc.reports.trace import TraceReport
 from paramcalc.sources import files, presets
 
-OWN = "transformer"
-# The report that each command answers with; `explain` is that of `count --explain` and `memory --explain`, `error` that
-# of any command that fails.
+# The report of each command. `explain` is that of `count --explain` and `memory --explain`, `error` that of any command
+# that fails.
 REPORTS: dict[str, type[Report]] = {
     "count": CountReport,
     "memory": MemoryReport,
@@ -62,14 +62,14 @@ def preset_info(name: str) -> PresetInfo:
 
 
 def family_infos() -> list[FamilyInfo]:
-    """Every family, in the order of their names, paramcalc's own first."""
-    return [own_family(), *(family_info(name) for name in index() if name != OWN)]
+    """Every family, sorted by name, paramcalc's own first."""
+    return [native_family(), *(family_info(name) for name in index() if name != NATIVE_TYPE)]
 
 
 def family_info(name: str) -> FamilyInfo:
-    """One family: the fields it reads and how it was verified. Raises UnknownFamilyError with the nearest names."""
-    if name == OWN:
-        return own_family()
+    """One family: its fields and how it was verified. Raises UnknownFamilyError with the nearest names."""
+    if name == NATIVE_TYPE:
+        return native_family()
     family, entry = get_family(name), index()[name]
     return FamilyInfo(
         name=name,
@@ -85,16 +85,16 @@ def family_info(name: str) -> FamilyInfo:
     )
 
 
-def own_family() -> FamilyInfo:
-    """paramcalc's own `model_type: transformer`."""
+def native_family() -> FamilyInfo:
+    """paramcalc's own family, `model_type: transformer`."""
     from paramcalc.families.native.config import TransformerConfig
 
-    entry = index()[OWN]
+    entry = index()[NATIVE_TYPE]
     fields = TransformerConfig.model_json_schema()["properties"]
     return FamilyInfo(
-        name=OWN,
-        architecture="none: for models that do not exist yet",
-        summary="Decoder described in a few words: attention, plain or gated FFN or experts, any norm",
+        name=NATIVE_TYPE,
+        architecture="none: for new model designs",
+        summary="Decoder from a few fields: attention, FFN (plain, gated or MoE), any norm",
         mixers=entry.mixers,
         goldens=entry.goldens,
         verified_by=entry.by,
@@ -107,41 +107,41 @@ def own_family() -> FamilyInfo:
 
 def schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schema of every report, and of the YAML model format."""
-    found = {name: report.model_json_schema(mode="serialization") for name, report in REPORTS.items()}
-    return found | {"model": _model_schema()}
+    reports = {name: report.model_json_schema(mode="serialization") for name, report in REPORTS.items()}
+    return reports | {"model": _model_schema()}
 
 
 def schema(name: str) -> dict[str, Any]:
-    """One of them. Raises ParamcalcError with the choices."""
-    found = schemas()
-    if name not in found:
-        raise ParamcalcError(f"no schema {name!r}", nearest(name, found, fallback="known: " + ", ".join(found)))
-    return found[name]
+    """One of the JSON Schemas. Raises ParamcalcError with the choices."""
+    known = schemas()
+    if name not in known:
+        raise ParamcalcError(f"no schema {name!r}", nearest(name, known, fallback="known: " + ", ".join(known)))
+    return known[name]
 
 
 def _model_schema() -> dict[str, Any]:
-    """A YAML model: Hugging Face fields under their model_type, or paramcalc's own transformer."""
+    """The JSON Schema of a model file: Hugging Face fields with their model_type, or paramcalc's own format."""
     from paramcalc.families.native.config import TransformerConfig
 
     about = {
         "name": {"type": "string"},
         "description": {"type": "string"},
-        "source": {"type": "string", "description": "where the fields come from"},
+        "source": {"type": "string", "description": "source of the fields"},
         "published": {
             "type": "object",
-            "description": "what the publisher states: an integer, or a text such as 46.7B",
+            "description": "figures from the publisher: an integer, or a string such as 46.7B",
             "additionalProperties": {"type": ["integer", "string"]},
         },
     }
     own = TransformerConfig.model_json_schema()
     own["properties"] |= about
     own["required"] = ["model_type", *own.get("required", [])]
-    own["properties"]["model_type"] = {"const": OWN}
+    own["properties"]["model_type"] = {"const": NATIVE_TYPE}
     hugging_face = {
         "type": "object",
         "title": "Hugging Face fields",
         "properties": {
-            "model_type": {"enum": [name for name in index() if name != OWN]},
+            "model_type": {"enum": [name for name in index() if name != NATIVE_TYPE]},
             "architectures": {"type": "array"},
             **about,
         },

@@ -1,4 +1,4 @@
-"""A model as paramcalc knows it: its component tree and what is to be said about it."""
+"""The loaded model: its component tree, identity and warnings."""
 
 from __future__ import annotations
 
@@ -51,50 +51,50 @@ class CheckpointFacts(NamedTuple):
 
 
 class Variants(Protocol):
-    """The same model with other values in some fields."""
+    """Builds a model again with other values in some fields. Unknown fields and impossible values raise ConfigError."""
 
     def values(self) -> dict[str, FieldValue]:
-        """The fields of the language model by their canonical names, and every list with an entry for each layer."""
+        """The language model's fields by their canonical names, and every list with one entry per layer."""
 
     def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """All fields as a file would state them."""
+        """The fields of a file that states the overrides."""
 
     def tree(self, overrides: Mapping[str, Any]) -> Component:
-        """The component tree. Raises ConfigError where there is no such model."""
+        """The component tree with overrides applied."""
 
     def builder(self) -> TreeBuilder:
-        """The same for many models: what they have in common is read once."""
+        """`tree`, for many models: their common fields are read once."""
 
     def tree_of(self, fields: Mapping[str, Any]) -> Component:
-        """The tree of other fields, read as the same family and class. Raises ConfigError where there is none."""
+        """The component tree of other fields, read as the same family and class."""
 
     def stated_config(self) -> StatedConfig:
-        """What the file states, and how it is read."""
+        """The fields of the file with the schema that reads them."""
 
 
 class Model(Frozen):
     """A loaded model, ready to count. Made by `paramcalc.load`.
 
-    `status` is "exact" where the count equals the reference class's to the last parameter, else "approximate", with
-    the reasons in `warnings`. What may come from a file (name, architecture, warnings) is one printable line each.
+    `status` is "exact" if the count equals the reference class's to the last parameter, else "approximate" with the
+    reasons in `warnings`. Texts that may come from a file (name, architecture, warnings) are one printable line each.
     """
 
     name: str
     family: str
-    architecture: str  # class of the reference implementation that is counted
+    architecture: str  # the reference class that is counted
     source: str
     status: Status
     dtype: str
     warnings: tuple[str, ...]
     tree: Component
-    variants: Variants  # builds the tree again with other values in some fields
-    config: Mapping[str, Any]  # the fields it was built from, overrides applied
+    variants: Variants  # rebuilds the tree with other values in some fields
+    config: Mapping[str, Any]  # the fields of the model, overrides applied
     facts: ConfigFacts
     checkpoint: CheckpointFacts
-    quantization: Mapping[str, Any] | None  # how its checkpoint is quantised, as the files say it
-    quantised_towers: bool  # False: they say it of the language model alone
-    published: Mapping[str, Any]  # what its publisher states, as a preset has it
-    url: str | None  # where a preset's fields come from
+    quantization: Mapping[str, Any] | None  # the quantization config of the checkpoint, as stated
+    quantised_towers: bool  # False if `quantization` covers only the language model
+    published: Mapping[str, Any]  # the publisher's figures, from a preset
+    url: str | None  # the source of a preset's fields
 
     def context_notes(self, context: int) -> list[str]:
         """A note where the context is longer than the config states; it affects no figure."""

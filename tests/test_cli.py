@@ -192,7 +192,7 @@ def test_a_word_that_may_be_of_either_side_is_refused(
 ) -> None:
     code, _, err = run(*command.format(word).split(), model)
 
-    assert (code, f"{word} may be {sides}" in err) == (2, True)
+    assert (code, f"{word} is ambiguous: {sides}" in err) == (2, True)
 
 
 def test_a_word_means_a_field_of_the_language_model() -> None:
@@ -220,7 +220,7 @@ def test_a_foreign_key_is_a_warning_and_strict_makes_it_an_answer(run: Run, tmp_
 
     code, out, err = run("count", str(path), "--json")
     assert code == 0
-    assert err == "warning: qwen2: key 'use_per_layer_gate' was not used; the count may be incomplete\n"
+    assert err == "warning: qwen2: unrecognised key 'use_per_layer_gate' ignored; the count may be wrong\n"
     assert json.loads(out)["model"]["status"] == "approximate"
     assert json.loads(out)["warnings"] == [err.removeprefix("warning: ").strip()]
 
@@ -271,7 +271,7 @@ def test_a_known_class_with_an_unknown_type_is_approximate(run: Run) -> None:
 
     assert json.loads(out)["parameters"]["total"] == 671_026_404_352
     assert json.loads(out)["model"]["status"] == "approximate"
-    assert "counted as deepseek_v3, which architectures names" in err
+    assert "counted as deepseek_v3, the family of the class in architectures" in err
 
 
 def test_presets_are_listed_with_total_active_and_source(run: Run) -> None:
@@ -375,13 +375,13 @@ def write(folder: Path, name: str, fields: dict[str, object]) -> str:
 def test_warnings_of_several_models_say_whose_they_are(run: Run, tmp_path: Path, extra: list[str]) -> None:
     first = write(tmp_path, "first.json", CONFIG | {"odd": 1})
     second = write(tmp_path, "second.json", CONFIG | {"odder": 1})
-    tail = "was not used; the count may be incomplete"
+    tail = "ignored; the count may be wrong"
 
     assert run("count", first, second, *extra)[2].splitlines() == [
-        f"warning: first: qwen2: key 'odd' {tail}",
-        f"warning: second: qwen2: key 'odder' {tail}",
+        f"warning: first: qwen2: unrecognised key 'odd' {tail}",
+        f"warning: second: qwen2: unrecognised key 'odder' {tail}",
     ]
-    assert run("count", first, *extra)[2].splitlines() == [f"warning: qwen2: key 'odd' {tail}"]
+    assert run("count", first, *extra)[2].splitlines() == [f"warning: qwen2: unrecognised key 'odd' {tail}"]
 
 
 def test_models_that_share_a_name_are_told_apart_by_their_source(run: Run, tmp_path: Path) -> None:
@@ -492,6 +492,6 @@ def test_parts_that_a_file_names_cannot_break_what_is_drawn(run: Run, tmp_path: 
 
 def test_counting_what_is_no_model_says_how_to_get_one() -> None:
     for thing in ("gpt2", None, CONFIG, Path("config.json")):
-        with pytest.raises(paramcalc.ParamcalcError, match="count wants a Model, not a ") as error:
+        with pytest.raises(paramcalc.ParamcalcError, match="count needs a Model, not a ") as error:
             paramcalc.count(thing)  # type: ignore[arg-type]
         assert error.value.hint == "make one with paramcalc.load(...)"

@@ -110,7 +110,7 @@ def test_notes_and_warnings_are_under_the_name_of_their_model() -> None:
     report = compared("gemma2-9b", OLD | {"surprise": 1}, {"model_type": "llama"})
 
     assert report.notes[0].startswith("gemma2-9b: windows limit attention to 4,096 tokens")
-    assert report.warnings[0].startswith("the given mapping (1): llama: key 'surprise' was not used")
+    assert report.warnings[0].startswith("the given mapping (1): llama: unrecognised key 'surprise' ignored")
     assert report.warnings[-1].startswith("the given mapping (2): ")
     assert report.models[1].status == "approximate"
 

@@ -41,7 +41,7 @@ def test_a_field_is_read_under_its_own_and_its_canonical_name() -> None:
 
 
 def test_two_names_that_disagree_are_an_error() -> None:
-    with pytest.raises(ConfigError, match=r"n_embd.* is 5, but 'hidden_size' says 6 in x\.json"):
+    with pytest.raises(ConfigError, match=r"n_embd.* is 5, but 'hidden_size' is 6 in x\.json"):
         _ = view(n_embd=5, hidden_size=6).hidden_size
 
 
@@ -72,13 +72,13 @@ def test_an_undeclared_field_is_a_slip_of_the_recipe() -> None:
     [
         (0, "must be at least 1, not 0"),
         (-4, "must be at least 1, not -4"),
-        (2.5, "must be a whole number, not 2.5"),
-        (2.0, "must be a whole number, not 2.0"),
-        (float("nan"), "must be a whole number, not nan"),
-        ("auto", "must be a whole number, not 'auto'"),
-        (True, "must be a whole number, not true"),
-        ([5], r"must be a whole number, not \[5\]"),
-        (LARGEST_SIZE + 1, "more than 1,000,000,000 cannot be meant"),
+        (2.5, "must be an integer, not 2.5"),
+        (2.0, "must be an integer, not 2.0"),
+        (float("nan"), "must be an integer, not nan"),
+        ("auto", "must be an integer, not 'auto'"),
+        (True, "must be an integer, not true"),
+        ([5], r"must be an integer, not \[5\]"),
+        (LARGEST_SIZE + 1, "above the limit of 1,000,000,000"),
         (10**400, "absurdly large"),
     ],
     ids=str,
@@ -90,7 +90,7 @@ def test_sizes_are_whole_numbers_in_range(value: Any, problem: str) -> None:
 
 def test_depth_has_a_limit_of_its_own() -> None:
     assert view(num_hidden_layers=LARGEST_DEPTH).num_hidden_layers == LARGEST_DEPTH
-    with pytest.raises(ConfigError, match="more than 100,000"):
+    with pytest.raises(ConfigError, match="above the limit of 100,000"):
         _ = view(num_hidden_layers=LARGEST_DEPTH + 1).num_hidden_layers
 
 
@@ -102,7 +102,7 @@ def test_digits_in_quotes_are_read_with_a_doubt() -> None:
     c = view(n_embd="32000")
 
     assert c.hidden_size == 32000
-    assert c.doubts == ["x: n_embd is the text '32000', read as a number"]
+    assert c.doubts == ["x: n_embd is a string ('32000'); read as an integer"]
 
 
 @pytest.mark.parametrize(("name", "value"), [("tied", 1), ("tied", "true"), ("activation", 5)])
@@ -119,7 +119,7 @@ def test_a_list_per_layer_is_as_long_as_the_depth() -> None:
 
 
 def test_an_unknown_layer_word_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="unknown word 'c'") as error:
+    with pytest.raises(ConfigError, match="unknown entry 'c'") as error:
         view(num_hidden_layers=2, layer_types=["a", "c"]).layer_words("layer_types", {"a", "b"})
 
     assert error.value.hint == "known: a, b"
@@ -158,7 +158,7 @@ def test_null_for_a_flag_that_is_on_by_default_is_a_doubt() -> None:
     c = view(tied=None)
 
     assert c.tied is True
-    assert c.doubts == ["x: tied is null, taken for its default, true"]
+    assert c.doubts == ["x: tied is null; its default, true, is assumed"]
 
 
 def test_sections_report_under_their_path() -> None:

@@ -31,7 +31,7 @@ def test_grouped_query_attention() -> None:
         "d_h": (128, "d / h"),
         "g": (8, "num_key_value_heads"),
         "d_ff": (14_336, "intermediate_size"),
-        "L": (32, "layers in all"),
+        "L": (32, "all layers"),
     }
     k_proj = line(llama, "k_proj")
     assert (k_proj.formula, k_proj.numbers, k_proj.result) == ("g d_h d", "8 x 128 x 4,096", 4_194_304)
@@ -41,7 +41,7 @@ def test_grouped_query_attention() -> None:
     assert attn.numbers == "16,777,216 + 4,194,304 + 4,194,304 + 16,777,216"
     assert attn.result == 41_943_040
     assert line(llama, "= ffn").formula == "3 d d_ff"
-    assert line(llama, "= all of them").numbers == "32 x 218,112,000"
+    assert line(llama, "= all layers").numbers == "32 x 218,112,000"
     assert line(llama, "= total").result == 8_030_261_248
 
 
@@ -63,7 +63,7 @@ def test_biases_of_gpt2() -> None:
 def test_experts_in_all_and_for_one_token() -> None:
     mixtral = explained("mixtral-8x7b")
 
-    everything, used = line(mixtral, "all experts"), line(mixtral, "one token uses")
+    everything, used = line(mixtral, "all experts"), line(mixtral, "active per token")
     assert (everything.formula, everything.numbers) == ("E (3 d d_ff)", "8 x 176,160,768")
     assert (used.formula, used.result) == ("k (3 d d_ff)", 352_321_536)
     assert line(mixtral, "= active").result == 12_879_925_248
@@ -83,13 +83,13 @@ def test_latent_attention() -> None:
 def test_the_rule_of_thumb_stands_beside_the_exact_figure() -> None:
     llama = explained("llama3-8b")
 
-    thumb, with_vocabulary = line(llama, "the layers"), line(llama, "with embedding")
+    thumb, with_vocabulary = line(llama, "all layers"), line(llama, "with embedding")
     assert (thumb.formula, thumb.numbers, thumb.result) == ("12 L d^2", "12 x 32 x 4,096^2", 6_442_450_944)
     assert (with_vocabulary.formula, with_vocabulary.result) == ("12 L d^2 + V d", 6_967_787_520)
     exact = [(line.result, line.remark) for line in llama.lines if line.name == "exactly"]
     assert exact == [
-        (6_979_588_096, "without embeddings and head; the rule is off by -7.7 %"),
-        (8_030_261_248, "in all; the rule is off by -13.2 %"),
+        (6_979_588_096, "without embeddings and head; error of the rule -7.7 %"),
+        (8_030_261_248, "total; error of the rule -13.2 %"),
     ]
 
 

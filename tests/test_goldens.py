@@ -18,23 +18,23 @@ from tests.goldens.store import COUNT
 
 # Goldens whose config says something that its class ignores: the count is the class's, and marked approximate.
 APPROXIMATE = {
-    "bloom/odd-4": "key 'n_inner' was not used",
+    "bloom/odd-4": "unrecognised key 'n_inner' ignored",
     "deepseek_v2/default": "num_experts_per_tok is not stated",
     "deepseek_v2/odd-3": "moe_layer_freq is not 1",
-    "deepseek_v3/odd-2": "key 'mlp_bias' was not used",
+    "deepseek_v3/odd-2": "unrecognised key 'mlp_bias' ignored",
     "deepseek_v3/odd-3": "moe_layer_freq is not 1",
-    "deepseek_v3/seqcls": "key 'mlp_bias' was not used",
-    "distilbert/odd-4": "key 'intermediate_size' was not used",
+    "deepseek_v3/seqcls": "unrecognised key 'mlp_bias' ignored",
+    "distilbert/odd-4": "unrecognised key 'intermediate_size' ignored",
     "glm4_moe_lite/odd-6": "asks for what Glm4MoeLiteForCausalLM does not build",
-    "granitemoe/odd-3": "key 'num_experts' was not used",
+    "granitemoe/odd-3": "unrecognised key 'num_experts' ignored",
     "longt5/odd-5": "tie_word_embeddings is false",
     "mimo_v2_flash/odd-5": "asks for what MiMoV2FlashForCausalLM does not build",
-    "mistral/odd-3": "key 'attention_bias' was not used",
-    "mixtral/odd-3": "key 'attention_bias' was not used",
+    "mistral/odd-3": "unrecognised key 'attention_bias' ignored",
+    "mixtral/odd-3": "unrecognised key 'attention_bias' ignored",
     "mpt/odd-2": "which it ignores",
     "mpt/odd-3": "which it ignores",
     "mpt/seqcls": "which it ignores",
-    "phi3/odd-3": "key 'attention_bias' was not used",
+    "phi3/odd-3": "unrecognised key 'attention_bias' ignored",
     "t5/odd-2": "tie_word_embeddings is false",
 }
 

@@ -178,7 +178,9 @@ def test_an_override_does_not_hide_fields_that_stand_at_the_top() -> None:
     """A file from before transformers had text_config: a section that holds one field would hide all of them."""
     flat = {"model_type": "qwen2_5_vl", "hidden_size": 3584, "num_hidden_layers": 28, "num_attention_heads": 28}
     flat |= {"num_key_value_heads": 4, "vision_config": {"out_hidden_size": 3584}}
-    with pytest.raises(ConfigError, match="has no text_config; the language model's fields stand at the top") as error:
+    with pytest.raises(
+        ConfigError, match="has no text_config; its top level holds the language model's fields"
+    ) as error:
         paramcalc.load(flat, overrides={"text_config.num_hidden_layers": 2})
-    assert error.value.hint == "--set num_hidden_layers=... changes it there"
+    assert error.value.hint == "use --set num_hidden_layers=..."
     assert paramcalc.load(flat, overrides={"vision_config.depth": 2}).status == "exact"

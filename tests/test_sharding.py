@@ -241,8 +241,8 @@ def test_stages_of_an_interleave_keep_its_order() -> None:
         ("llama3-8b", {"expert_parallel": 2}, "the model has no experts"),
         ("mixtral-8x7b", {"tensor_parallel": 4, "expert_parallel": 3}, "do not divide each other"),
         ("albert-base-v2", {"pipeline_parallel": 2}, "share weights"),
-        ("llama3-8b", {"tensor_parallel": 0}, "tensor_parallel must be a whole number from 1 on"),
-        ("llama3-8b", {"overhead": -1}, "overhead must be a whole number from 0 on"),
+        ("llama3-8b", {"tensor_parallel": 0}, "tensor_parallel must be a positive integer"),
+        ("llama3-8b", {"overhead": -1}, "overhead must be a non-negative integer"),
     ],
 )
 def test_what_cannot_be_divided_is_an_error(name: str, assumptions: dict[str, Any], message: str) -> None:

@@ -265,7 +265,7 @@ def test_infinity_in_a_harmless_key_is_fine_and_in_a_size_is_not(tmp_path: Path)
     path.write_text(json.dumps({"model_type": "mamba2", "time_step_limit": [0.0, float("inf")], "dtype": "bfloat16"}))
     assert count(path).model.status == "exact"
     path.write_text(json.dumps(LLAMA | {"hidden_size": float("inf")}))
-    with pytest.raises(ConfigError, match="must be a whole number, not inf"):
+    with pytest.raises(ConfigError, match="must be an integer, not inf"):
         count(path)
 
 
@@ -274,7 +274,7 @@ def test_digits_in_quotes_are_read_with_a_warning_and_words_are_not() -> None:
 
     assert report.parameters.total == llama_total()
     assert report.model.status == "approximate"
-    assert "is the text '100', read as a number" in report.warnings[0]
+    assert "is a string ('100'); read as an integer" in report.warnings[0]
     with pytest.raises(ConfigError):
         count(LLAMA | {"vocab_size": "auto"})
 

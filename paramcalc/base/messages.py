@@ -9,7 +9,7 @@ from typing import Any
 def out_of_range(value: int, most: int) -> str:
     """The complaint about an implausibly large size."""
     size = f"{value:,}" if value < 10**24 else "absurdly large"
-    return f"is {size}; more than {most:,} cannot be meant"
+    return f"is {size}, above the limit of {most:,}"
 
 
 class _Brief(Repr):

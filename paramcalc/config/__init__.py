@@ -1,1 +1,1 @@
-"""From raw fields to a checked view: schema, aliases, class defaults, overrides, unread keys."""
+"""Turn raw fields into a checked view: schemas, aliases, class defaults, overrides, unread keys."""

@@ -1,4 +1,4 @@
-"""What is to be said of a config once a recipe has read it, here and in the sections below."""
+"""The audit of a config after its recipe has read it: doubts and notes, including those of its sections."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from paramcalc.config.view import Config
 
 
 def all_views(view: Config) -> Iterator[Config]:
-    """A view and those of all sections that were asked for below it."""
+    """A view and the views of all sections below it that the recipe has read."""
     yield view
     for section in view.sections():
         yield from all_views(section)
 
 
 def config_doubts(view: Config) -> list[str]:
-    """Reasons why the count may not be exact: the recipe's, keys that nobody looked at, activations that learn."""
+    """Reasons why the count may not be exact: the recipe's own, unread keys, activations with parameters."""
     own = [doubt for one in all_views(view) for doubt in one.doubts]
-    loose = [f"{view.family}: key {key!r} was not used; the count may be incomplete" for key in unread_keys(view)]
+    unread = [f"{view.family}: unrecognised key {key!r} ignored; the count may be wrong" for key in unread_keys(view)]
     learned = [
-        f"{view.family}: {key} is {word}, an activation with parameters of its own in each FFN; they are not counted"
-        for key, word in learned_activations(view)
+        f"{view.family}: {key} is {activation}, an activation with its own parameters in each FFN; they are not counted"
+        for key, activation in learned_activations(view)
     ]
-    return [*own, *loose, *learned]
+    return [*own, *unread, *learned]
 
 
 def config_notes(view: Config) -> list[str]:
-    """What is worth saying, though the count stands."""
+    """Remarks that do not make the count inexact."""
     return [note for one in all_views(view) for note in one.notes]
 
 
 def unread_keys(view: Config) -> list[str]:
-    """Keys foreign to the family that are not known to be harmless: each could change a shape."""
+    """Keys that no recipe read and that are not known to be harmless; each might change a shape."""
     harmless, when_off, _ = known_keys()
     return [
         f"{one.path}{key}"
@@ -43,9 +43,9 @@ def unread_keys(view: Config) -> list[str]:
 
 
 def learned_activations(view: Config) -> list[tuple[str, str]]:
-    """Keys with activations that have parameters of their own, which the recipe does not count.
+    """Keys that state an activation with parameters of its own, which the recipe does not count, and its name.
 
-    T5's key says two things: gated-prelu.
+    T5 joins two words in one value: `gated-prelu`.
     """
     learned = known_keys().learned_activations
     return [

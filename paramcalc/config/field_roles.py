@@ -1,6 +1,6 @@
-"""What fields are for, whatever a family calls them: which follow a width or a depth, and which a word like d_ff means.
+"""Roles of config fields: depth, width, heads, FFN width. They hold for every family.
 
-All by their canonical names; what stands in a section has dots.
+A field appears under its canonical name. A field in a section has a dotted name.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from paramcalc.base.errors import ParamcalcError
 from paramcalc.config.fields import DEPTH_FIELDS
 from paramcalc.config.schema import FieldValue
 
-# What is as long as the model is deep, where no field says how deep that is.
+# Per-layer lists from which the depth is inferred if no depth field is present.
 PATTERN_FIELDS = ("hybrid_override_pattern", "layers_block_type", "layer_types", "attn_layers", "layers")
-BLOCK_COUNT_FIELDS = ("num_blocks",)  # what holds in place of the depth where both are stated (xLSTM)
-# Lists by layer whose lengths recipes check themselves.
+BLOCK_COUNT_FIELDS = ("num_blocks",)  # takes precedence over the depth if both are stated (xLSTM)
+# Per-layer lists whose lengths the recipes check.
 PER_LAYER_FIELDS = (
     *PATTERN_FIELDS,
     "num_query_heads",
@@ -23,10 +23,10 @@ PER_LAYER_FIELDS = (
     "compress_ratios",
     "mlp_layer_types",
 )
-# Lists that begin with the words of the first layers, which stay as many: dense ones, before those with experts.
+# Per-layer lists that start with a fixed number of dense layers, before the MoE layers; the value of a dense entry.
 DENSE_PREFIX_LISTS = {"mlp_layer_types": "dense", "moe_layer_freq": 0}
 WIDTH_FIELD = "hidden_size"
-NATIVE_LAYERS_FIELD = "layers"  # of paramcalc's own family: what each layer says of itself
+NATIVE_LAYERS_FIELD = "layers"  # of paramcalc's own family: one entry per run of layers
 HEAD_COUNT_FIELDS = (
     "num_attention_heads",
     "encoder_attention_heads",
@@ -52,7 +52,7 @@ KV_HEAD_COUNT_FIELDS = (
     "num_global_key_value_heads",
     "attn_config.kv_n_heads",
 )
-# Key/value heads that are shared by other query heads than num_attention_heads.
+# Key/value heads whose query heads are not num_attention_heads.
 QUERY_HEADS_OF = {"swa_num_key_value_heads": "swa_num_attention_heads"}
 HEAD_DIM_FIELDS = ("head_dim", "mamba_head_dim", "mamba_d_head", "linear_key_head_dim", "linear_value_head_dim")
 FFN_WIDTH_FIELDS = (
@@ -87,10 +87,10 @@ FFN_WIDTH_FIELDS = (
     "mamba_d_ssm",
     "attention_hidden_size",
 )
-# Embeddings of another width have projections; those that are as wide as the model have none.
+# An embedding has a projection only if its width differs from the width of the model.
 EMBEDDING_WIDTH_FIELDS = ("word_embed_proj_dim", "embedding_size", "input_embedding_size", "output_embedding_size")
-# What people call fields whatever the family calls them; the first one that the family has is meant.
-FIELD_WORDS = {
+# Generic names of fields, for any family. A name stands for the first field in its list that the family has.
+GENERIC_FIELD_NAMES = {
     "d_model": (WIDTH_FIELD,),
     "n_layers": DEPTH_FIELDS,
     "n_heads": HEAD_COUNT_FIELDS,
@@ -101,21 +101,24 @@ FIELD_WORDS = {
 }
 
 
-def resolve_field_word(values: Mapping[str, FieldValue], name: str) -> str | None:
-    """The key of the field that a word like n_layers means; None where the model has none, or it is no such word.
+def resolve_generic_name(values: Mapping[str, FieldValue], name: str) -> str | None:
+    """The key of the field that a generic name such as n_layers stands for.
 
-    Raises ParamcalcError where an encoder has one and a decoder another.
+    None if the model has no such field, or if the name is not generic. Raises ParamcalcError if an encoder and a
+    decoder each have one.
     """
-    stated = [field for field in FIELD_WORDS.get(name, ()) if field in values and values[field].value is not None]
+    stated = [
+        field for field in GENERIC_FIELD_NAMES.get(name, ()) if field in values and values[field].value is not None
+    ]
     if not stated:
         return None
-    own, other = stated[0], _other_side(stated[0])
-    if other != own and other in values and values[other].value is not None:
-        sides = f"{values[own].key} or {values[other].key}"
-        raise ParamcalcError(f"{name} may be {sides}, one of each side", "name the one that is meant, or both")
-    return values[own].key
+    field, decoder_field = stated[0], _decoder_field(stated[0])
+    if decoder_field != field and decoder_field in values and values[decoder_field].value is not None:
+        candidates = f"{values[field].key} or {values[decoder_field].key}"
+        raise ParamcalcError(f"{name} is ambiguous: {candidates}", "name one of the two, or both")
+    return values[field].key
 
 
-def _other_side(field: str) -> str:
-    """What a decoder calls the field that an encoder has under this name."""
+def _decoder_field(field: str) -> str:
+    """The decoder's name for an encoder's field."""
     return "num_decoder_layers" if field == "num_hidden_layers" else field.replace("encoder_", "decoder_", 1)

@@ -1,8 +1,8 @@
-"""What is known of config fields by their names alone: the letters of the formulas, and which sizes make sense."""
+"""Facts about config fields that hold for every family: symbols in formulas, and limits of sizes."""
 
 from __future__ import annotations
 
-# How a field is written in a formula. Fields without an entry are written under their own name.
+# Symbols of fields in formulas. A field without an entry appears under its own name.
 SYMBOLS = {
     "hidden_size": "d",
     "num_hidden_layers": "L",
@@ -71,7 +71,7 @@ SYMBOLS = {
     "relative_attention_num_buckets": "B",
 }
 
-# Whole numbers for which zero means "none of these"; every other size must be at least 1.
+# Sizes for which zero means "none"; every other size must be at least 1.
 MAY_BE_ZERO = frozenset(
     [
         "encoder_sparse_period",
@@ -80,7 +80,7 @@ MAY_BE_ZERO = frozenset(
         "num_sparse_decoder_layers",
         "pad_token_id",
         "num_residual_layers",
-        "window_size",  # Segment Anything: everywhere
+        "window_size",  # Segment Anything: 0 is global attention
         "first_k_dense_replace",
         "n_shared_experts",
         "num_mtp_layers",
@@ -114,7 +114,7 @@ MAY_BE_ZERO = frozenset(
         "dense_mlp_idx",
     ]
 )
-LARGEST_SIZE = 10**9  # beyond this a size is a slip, not a model
+LARGEST_SIZE = 10**9  # a larger size is a mistake, not a model
 LARGEST_DEPTH = 100_000
-# What a family may call its number of layers.
+# Names of the number of layers.
 DEPTH_FIELDS = ("num_hidden_layers", "num_decoder_layers", "encoder_layers", "decoder_layers", "num_layers")

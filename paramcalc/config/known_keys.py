@@ -1,4 +1,4 @@
-"""What is known of keys whose presence changes no tensor; the lists are data, in known_keys.json, sorted."""
+"""Config keys whose presence changes no tensor. The lists are data, in known_keys.json, sorted."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 
 class KnownKeys(NamedTuple):
-    """Keys of config.json that no recipe need read.
+    """Keys of config.json that a recipe need not read.
 
-    A key that no recipe read and that is not here is reported, because it might matter. A key is `harmless` only when
-    no family's reference class sizes, adds or drops a tensor by it, or when every family that does reads it (such as
-    max_position_embeddings); others are `harmless_when_off`: null, false, empty. `learned_activations` have parameters
-    of their own: a family that builds one reads the key, for others the word is a doubt.
+    The audit reports every key that no recipe read and that is not listed here, because it might matter. A key is
+    `harmless` only if no family's reference class uses it to size, add or drop a tensor, or if every family that does
+    reads it (such as max_position_embeddings). A key is `harmless_when_off` if only null, false or empty is harmless.
+    `learned_activations` are activations with parameters of their own. A family that builds one reads the key; for
+    other families the value is a doubt.
     """
 
     harmless: frozenset[str]
@@ -24,6 +25,6 @@ class KnownKeys(NamedTuple):
 
 @cache
 def known_keys() -> KnownKeys:
-    """The lists, read once."""
+    """The lists, loaded once."""
     lists = json.loads(Path(__file__).with_name("known_keys.json").read_text(encoding="utf-8"))
     return KnownKeys(**{name: frozenset(keys) for name, keys in lists.items()})

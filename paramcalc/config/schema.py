@@ -1,4 +1,4 @@
-"""How a kind of config is read, as data, and what a file states by that."""
+"""The schema of a config, as data, and a config read by its schema."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 Fields = Mapping[str, Any]
-COMMON_ALIASES = {"torch_dtype": "dtype"}  # the older name of a field that every config has
+COMMON_ALIASES = {"torch_dtype": "dtype"}  # an older name of a field that every config has
 
 
 class ConfigSchema(NamedTuple):
-    """How one kind of config is read.
+    """The schema of one kind of config.
 
-    `names` is the class's attribute_map: canonical names to the family's own keys, both accepted. `defaults` maps the
-    names a recipe reads to the class's defaults; only names with a default can be read. `fixed` are facts of the
-    family that its config cannot change. `ignored` are those of `names` that the class itself does not know (words of
-    other code, and canonical names): read, with a doubt where it would take another value. `nullable` lists the keys
-    whose null is a value ("no low-rank queries") rather than an absence; `unused` keys that stand in published files
-    and that the class does not look at; `sections` says how nested mappings are read. A section that holds another
-    model has a `kind`, the model_type where it names none, and perhaps `spellings` of others; its `defaults` are what
-    the class passes where there is no such section. Where it is `free` the class builds whatever model_type it names;
-    elsewhere always its `kind`.
+    - `defaults`: canonical names that a recipe reads, with the defaults of the reference class. Nothing else is read.
+    - `names`: the class's `attribute_map`, from canonical names to the family's own keys; a file may use both.
+    - `fixed`: facts of the family that its config cannot change.
+    - `nullable`: fields for which null is a value (such as "no low-rank queries") and does not mean the default.
+    - `unused`: keys that published files have and that the class ignores.
+    - `ignored`: keys in `names` that the class does not know, such as canonical names. They are read, with a doubt if
+      they state another value than the class uses.
+    - `sections`: schemas of nested mappings.
+
+    A section that holds another model has three more facts. `kind` is its model_type if it states none. If it is
+    `free`, the class builds any model_type that it states; otherwise always `kind`. `spellings` are other names of
+    model_types. Its `defaults` are the values that the class uses if the file has no such section.
     """
 
     defaults: Mapping[str, Any]
@@ -36,42 +39,42 @@ class ConfigSchema(NamedTuple):
 
 
 class StatedConfig(NamedTuple):
-    """What a file, or a section of it, states, and how that is read: to ask of any field what it means there."""
+    """The fields of a file, or of one section of it, with the schema that gives them their meaning."""
 
     fields: Fields
-    reading: ConfigSchema = ConfigSchema({})
+    schema: ConfigSchema = ConfigSchema({})
     sections: Mapping[str, StatedConfig] = {}
 
     def canonical_name(self, key: str) -> str:
-        """The canonical name of a key: the one that recipes read it under, or its own."""
-        names = {**COMMON_ALIASES, **self.reading.names}
+        """The name under which recipes read a key; the key itself if they do not read it."""
+        names = {**COMMON_ALIASES, **self.schema.names}
         own = names.get(key, key)
-        readable = (name for name in self.reading.defaults if key != name and names.get(name, name) == own)
-        return key if key in self.reading.defaults else next(readable, own)
+        readable = (name for name in self.schema.defaults if key != name and names.get(name, name) == own)
+        return key if key in self.schema.defaults else next(readable, own)
 
     def keys(self, name: str) -> list[str]:
-        """Every key under which a file may have a field."""
-        names = {**COMMON_ALIASES, **self.reading.names}
+        """Every key that can state a field."""
+        names = {**COMMON_ALIASES, **self.schema.names}
         own = names.get(name, name)
         return list(dict.fromkeys([own, name, *(alias for alias, target in names.items() if target == own)]))
 
     def effective_value(self, name: str) -> Any:
-        """The value of a field: the class's default where the file says nothing, or says null of what has no null."""
-        said = [self.fields[key] for key in self.keys(name) if key in self.fields]
-        value = next((value for value in said if value is not None), None)
-        silent = value is None and not (said and name in self.reading.nullable)
-        return self.reading.defaults.get(name) if silent else value
+        """The value in the file, or the class default if the key is absent, or null where null is not allowed."""
+        stated = [self.fields[key] for key in self.keys(name) if key in self.fields]
+        value = next((value for value in stated if value is not None), None)
+        unset = value is None and not (stated and name in self.schema.nullable)
+        return self.schema.defaults.get(name) if unset else value
 
 
 def differing_keys(before: Fields, after: Fields) -> Iterator[str]:
-    """The keys that stand in one of the two alone, or whose values are not the same objects."""
+    """The keys that only one of the two mappings has, or whose values are not the same object."""
     yield from (key for key, value in after.items() if key not in before or before[key] is not value)
     yield from (key for key in before if key not in after)
 
 
 class FieldValue(NamedTuple):
-    """A field of a config: the name under which it can be changed, and its value, stated or the class's default."""
+    """A field of a config: the key that changes it, and its value from the file or the class default."""
 
     key: str
     value: Any
-    by_layer: bool = False  # whether it is a list with an entry for each layer
+    per_layer: bool = False  # True for a list with one entry per layer

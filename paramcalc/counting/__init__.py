@@ -1,1 +1,1 @@
-"""The count: a fold over the component tree."""
+"""Count parameters by a fold over the component tree; explain the count."""

@@ -1,7 +1,7 @@
-"""The fold: from a component tree to counts. No family names, no config keys, no branch on a component's type.
+"""Parameter counts: a fold over the component tree, without family names, config keys or branches on component types.
 
-The figures are plain data; `CountReport` is their schema. A JSON answer is the figures written out, which is what the
-report's dump would be, and loads no schema library for it.
+The figures are plain dicts; `CountReport` is their schema. The JSON output is the dict itself, which equals the dump of
+the report, so that the command need not import pydantic.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 def count(model: Model, *, include_mtp: bool = False) -> CountReport:
     """Count a model's parameters: total, active, by category, by layer.
 
-    `include_mtp` adds the multi-token-prediction modules that the checkpoint ships to the total. Raises ParamcalcError
-    for anything but a Model.
+    `include_mtp` adds the multi-token-prediction modules in the checkpoint to the total. Raises ParamcalcError if
+    `model` is not a Model.
     """
     from paramcalc.reports.count import CountReport
 
     if not isinstance(model, Model):
-        raise ParamcalcError(f"count wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
+        raise ParamcalcError(f"count needs a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
 
     return CountReport.model_validate(count_figures(model, include_mtp=include_mtp))
 
 
 def count_figures(model: Model, *, include_mtp: bool = False) -> CountReportDict:
-    """The same as plain data: the keys and the order of `CountReport`."""
+    """`count` as a dict, with the keys of `CountReport` in their order."""
     counted = {"parameter", "mtp"} if include_mtp else {"parameter"}
     weights, ties = list(model.tree.weights()), list(model.tree.ties())
     shares = parameters_by_category(w for w in weights if w.role in counted)
-    total, active = sum(one["total"] for one in shares.values()), sum(one["active"] for one in shares.values())
+    total, active = sum(s["total"] for s in shares.values()), sum(s["active"] for s in shares.values())
     embedding, head = (shares[c]["total"] if c in shares else 0 for c in ("embedding", "head"))
-    multiplied = matrices_of_heads(weights, {tie.owner for tie in ties if tie.category == "head"})
+    shared_with_head = embedding_elements_of_heads(weights, {tie.owner for tie in ties if tie.category == "head"})
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
@@ -54,7 +54,7 @@ def count_figures(model: Model, *, include_mtp: bool = False) -> CountReportDict
         "parameters": {
             "total": total,
             "active": active,
-            "active_without_input_embedding": active - embedding + multiplied,
+            "active_without_input_embedding": active - embedding + shared_with_head,
             "non_embedding": total - embedding - head,
             "buffers": elements(w for w in weights if w.role == "buffer"),
             "mtp": elements(w for w in weights if w.role == "mtp"),
@@ -67,7 +67,7 @@ def count_figures(model: Model, *, include_mtp: bool = False) -> CountReportDict
 
 
 def model_info(model: Model) -> ModelInfoDict:
-    """Which model was counted, as what, and how far the figures are to be trusted."""
+    """Identity of the model, and whether its figures are exact."""
     return {
         "name": model.name,
         "family": model.family,
@@ -79,41 +79,41 @@ def model_info(model: Model) -> ModelInfoDict:
 
 
 def quantised_bytes_note(model: Model) -> list[str]:
-    """That a quantised checkpoint takes other bytes than its parameters in one dtype."""
+    """A note for a quantised checkpoint: its bytes differ from those in one dtype."""
     if not model.quantization:
         return []
     method = model.quantization.get("quant_method", "quantised")
-    return [f"{model.family}: the checkpoint is {method}; the bytes are those of unquantised {model.dtype}"]
+    return [f"{model.family}: the checkpoint is {method}; bytes are for unquantised {model.dtype}"]
 
 
 def elements(weights: Iterable[Weight]) -> int:
-    """All scalars in these tensors."""
+    """Number of scalars in these tensors, with all copies."""
     return sum(w.elements * int(w.copies) for w in weights)
 
 
 def active_elements(weights: Iterable[Weight]) -> int:
-    """The scalars that one token uses."""
+    """Number of scalars that one token uses."""
     return sum(w.elements * int(w.active) for w in weights)
 
 
 def parameters_by_category(weights: Iterable[Weight]) -> dict[str, ShareDict]:
-    """Total and active parameters per category, in the order of CATEGORIES, only those present."""
-    found: dict[Category, list[Weight]] = defaultdict(list)
+    """Total and active parameters per category, in the order of CATEGORIES; empty categories are omitted."""
+    groups: dict[Category, list[Weight]] = defaultdict(list)
     for w in weights:
-        found[w.category].append(w)
+        groups[w.category].append(w)
     shares: dict[str, ShareDict] = {
-        c: {"total": elements(found[c]), "active": active_elements(found[c])} for c in CATEGORIES if c in found
+        c: {"total": elements(groups[c]), "active": active_elements(groups[c])} for c in CATEGORIES if c in groups
     }
     return {category: share for category, share in shares.items() if share["total"]}
 
 
-def matrices_of_heads(weights: Iterable[Weight], owners: set[str]) -> int:
-    """Elements of embedding tables that are an output matrix too, and so not merely looked up."""
+def embedding_elements_of_heads(weights: Iterable[Weight], owners: set[str]) -> int:
+    """Elements of embedding tables that are tied to an output head, and are therefore also multiplied."""
     return elements(w for w in weights if w.category == "embedding" and w.name.removesuffix(".weight") in owners)
 
 
 def layer_runs(tree: Component) -> list[LayerRunDict]:
-    """The layers of every stack, in order, run-length encoded; the figures are those of one layer."""
+    """The layers of every stack, in order, run-length encoded; the figures are per layer."""
     runs: list[LayerRunDict] = []
     for stack in stacks(tree):
         kinds = [(kind.layer.label(), layer_share(kind.layer)) for kind in stack.layer_kinds()]
@@ -124,6 +124,6 @@ def layer_runs(tree: Component) -> list[LayerRunDict]:
 
 
 def layer_share(layer: Component) -> ShareDict:
-    """Parameters of one layer."""
+    """Total and active parameters of one layer."""
     weights = [w for w in layer.weights() if w.role == "parameter"]
     return {"total": elements(weights), "active": active_elements(weights)}

@@ -1,4 +1,4 @@
-"""The arithmetic of a count, line by line: each tensor's formula, its numbers and its result, then the sums."""
+"""`count --explain`: the formula, numbers and result of each tensor, then the sums."""
 
 from __future__ import annotations
 
@@ -19,25 +19,32 @@ from paramcalc.tree.containers import Mtp, Stack, stacks
 from paramcalc.tree.weights import Weight, WeightRole
 
 Polynomial = Counter[Monomial]
-COPIES_REMARK = "with its own copies of the embedding and the head"
-APART_REMARK = "multi-token prediction: reported apart"
-ROLE_REMARKS = {"parameter": "", "buffer": "a buffer: not a parameter", "mtp": "apart: not built by the class"}
+COPIES_REMARK = "with its own copies of embedding and head"
+MTP_REMARK = "multi-token prediction: reported separately"
+ROLE_REMARKS = {
+    "parameter": "",
+    "buffer": "a buffer: not a parameter",
+    "mtp": "reported separately: not built by the class",
+}
 
 
 def explain_count(model: Model, *, include_mtp: bool = False) -> Explanation:
-    """Show how each figure of `count(model)` comes about: terms, sums and the rule of thumb beside them."""
+    """Explain each figure of `count(model)`: terms, sums, and the rule of thumb for comparison."""
     report = count(model, include_mtp=include_mtp)
-    story = _CountLines()
+    explanation = _CountLines()
     for part in model.tree.children():
-        story.part(part, 0)
+        explanation.part(part, 0)
     total, active = report.parameters.total, report.parameters.active
     lines = [
-        *story.lines,
+        *explanation.lines,
         *_sums(model, total, active, include_mtp),
-        *_rule_of_thumb(story.legend.symbols, model, total, report.parameters.non_embedding),
+        *_rule_of_thumb(explanation.legend.symbols, model, total, report.parameters.non_embedding),
     ]
     return Explanation(
-        model=report.model, warnings=report.warnings, symbols=tuple(story.legend.symbols.values()), lines=tuple(lines)
+        model=report.model,
+        warnings=report.warnings,
+        symbols=tuple(explanation.legend.symbols.values()),
+        lines=tuple(lines),
     )
 
 
@@ -45,17 +52,17 @@ def explain_count(model: Model, *, include_mtp: bool = False) -> Explanation:
 
 
 class _CountLines:
-    """The lines so far, the symbols they use, and the parts that were told in full and need not be again."""
+    """The lines so far, their symbols, and the parts that are already explained and need not be again."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.legend = SymbolTable()
-        self.told: dict[tuple[Weight, ...], str] = {}
-        self.place = ""  # the layers that are being told
-        self.counted: frozenset[WeightRole] = BUILT  # within a module that is reported apart, its buffers count too
+        self.explained: dict[tuple[Weight, ...], str] = {}  # from the weights of a part to its name
+        self.layer_title = ""  # the layers that are being explained
+        self.counted: frozenset[WeightRole] = BUILT  # roles that count; an MTP module has more
 
     def part(self, part: Part, level: int) -> None:
-        """A part, down to its tensors, and its sum."""
+        """Add a part, down to its tensors, and its sum."""
         component, name = part.component, part.name
         if isinstance(component, Stack):
             for kind in tree_parts(component):
@@ -65,13 +72,14 @@ class _CountLines:
             self.lines.append(Line(level=level, name=name, result=0, remark=f"tied to {tie.owner}, counted there"))
         if not list(component.children()):
             self._leaf(component, name, level)
-        elif not self._told_before(component, name, level):
+        elif not self._explained_before(component, name, level):
             self._group(component, name, level)
 
     def _group(self, component: Component, name: str, level: int) -> None:
-        apart = isinstance(component, Mtp)
-        self.counted = SHIPPED if apart else self.counted
-        self.lines.append(Line(level=level, name=name, remark=APART_REMARK if apart else ""))
+        """Add a part with children."""
+        is_mtp = isinstance(component, Mtp)
+        self.counted = SHIPPED if is_mtp else self.counted
+        self.lines.append(Line(level=level, name=name, remark=MTP_REMARK if is_mtp else ""))
         for child in component.children():
             self.part(child, level + 1)
             if child.copies != 1:
@@ -82,41 +90,44 @@ class _CountLines:
             self.lines.append(Line(level=level + 1, name="= as shipped", result=shipped, remark=COPIES_REMARK))
             self.counted = BUILT
 
-    def _told_before(self, component: Component, name: str, level: int) -> bool:
+    def _explained_before(self, component: Component, name: str, level: int) -> bool:
+        """Add one line that refers to an earlier equal part; False if there is none."""
         key = tuple(component.weights())
-        if key in self.told:
-            same = f"the same as {self.told[key]}"
-            more = ", its buffers counted" if self._elements(key) != sum_of(key, BUILT) else ""
-            self.lines.append(Line(level=level, name=name, result=self._elements(key), remark=same + more))
+        if key in self.explained:
+            remark = f"the same as {self.explained[key]}"
+            if self._elements(key) != sum_of(key, BUILT):
+                remark += ", with its buffers"
+            self.lines.append(Line(level=level, name=name, result=self._elements(key), remark=remark))
             return True
-        self.told[key] = f"{name} of {self.place}" if self.place else name
+        self.explained[key] = f"{name} of {self.layer_title}" if self.layer_title else name
         return False
 
     def _layers(self, kind: Part, role: str, level: int) -> None:
+        """Add all layers of one kind."""
         title = f"{role} {kind.name}"
-        if self._told_before(kind.component, title, level):
+        if self._explained_before(kind.component, title, level):
             self._times(kind, self._elements(kind.component.weights()), level + 1)
             return
-        self.told[tuple(kind.component.weights())] = self.place = title
+        self.explained[tuple(kind.component.weights())] = self.layer_title = title
         self.lines.append(Line(level=level, name=title, remark=kind.component.label()))
         for child in kind.component.children():
             self.part(child, level + 1)
         one = self._sum(kind.component, "one layer", level + 1)
         self.lines.append(one)
         self._times(kind, one.result or 0, level + 1)
-        self.place = ""
+        self.layer_title = ""
 
     def _times(self, kind: Part, one: int, level: int) -> None:
-        """So many layers of a kind."""
+        """Add the product of one layer and the number of layers, if there are several."""
         if kind.copies > 1:
             numbers, result = f"{kind.copies:,} x {one:,}", int(kind.copies) * one
-            self.lines.append(Line(level=level, name="= all of them", numbers=numbers, result=result))
+            self.lines.append(Line(level=level, name="= all layers", numbers=numbers, result=result))
 
     def _repeated(self, child: Part, level: int) -> None:
-        """Experts: so many in all, so many for one token."""
+        """Add the totals of a repeated part, such as an expert: all copies, and those that one token uses."""
         one = self._elements(child.component.weights())
         formula = symbolic.formula(self._polynomial(child.component))
-        for copies, name in ((child.copies, f"all {child.name}s"), (child.active, "one token uses")):
+        for copies, name in ((child.copies, f"all {child.name}s"), (child.active, "active per token")):
             symbol, number = symbolic.symbols_and_numbers(self.legend.distinct(copies))
             self.lines.append(
                 Line(
@@ -129,6 +140,7 @@ class _CountLines:
             )
 
     def _leaf(self, component: Component, name: str, level: int) -> None:
+        """Add one line per tensor, and their sum."""
         tensors = list(component.own_weights())
         for weight in tensors:
             sizes = (*((weight.copies,) if weight.copies != 1 else ()), *weight.shape)
@@ -156,7 +168,7 @@ class _CountLines:
             self.lines.append(Line(level=level, name=f"= {name}", numbers=added, result=sum(results)))
 
     def _sum(self, component: Component, name: str, level: int) -> Line:
-        """The sum of a component's parts; as a remark the shorter formula where sizes coincide (h d_h = d)."""
+        """The sum of a component's parts; the remark gives a shorter formula if sizes coincide (h d_h = d)."""
         results = [self._elements(part.component.weights()) * int(part.copies) for part in component.children()]
         terms = self._polynomial(component)
         values = {symbol: entry.value for symbol, entry in self.legend.symbols.items()}
@@ -174,7 +186,7 @@ class _CountLines:
         return sum_of(weights, self.counted)
 
     def _polynomial(self, component: Component) -> Polynomial:
-        """All that is counted of a component as one sum of products."""
+        """The parameters of a component as a sum of products."""
         total: Polynomial = Counter()
         for w in component.weights():
             if w.role in self.counted:
@@ -186,7 +198,7 @@ class _CountLines:
 
 
 def sum_of(weights: Iterable[Weight], roles: frozenset[WeightRole]) -> int:
-    """All scalars of the tensors in these roles."""
+    """Number of scalars in the tensors that have one of these roles, with all copies."""
     return sum(w.elements * int(w.copies) for w in weights if w.role in roles)
 
 
@@ -196,42 +208,42 @@ def sum_of(weights: Iterable[Weight], roles: frozenset[WeightRole]) -> int:
 def _sums(model: Model, total: int, active: int, include_mtp: bool) -> Iterator[Line]:
     yield Line(level=0, name="sum")
     for part in model.tree.children():
-        apart = isinstance(part.component, Mtp)
-        if include_mtp or not apart:
-            result = sum_of(part.component.weights(), SHIPPED if apart else BUILT)
+        is_mtp = isinstance(part.component, Mtp)
+        if include_mtp or not is_mtp:
+            result = sum_of(part.component.weights(), SHIPPED if is_mtp else BUILT)
             yield Line(level=1, name=part.name, result=result)
     yield Line(level=1, name="= total", result=total)
     if active != total:
-        remark = "the routed experts that one token does not use"
-        yield Line(level=1, name="- idle experts", result=active - total, remark=remark)
+        remark = "routed experts that one token does not use"
+        yield Line(level=1, name="- inactive experts", result=active - total, remark=remark)
         yield Line(level=1, name="= active", result=active)
 
 
 def _rule_of_thumb(legend: dict[str, Symbol], model: Model, total: int, non_embedding: int) -> Iterator[Line]:
-    """12 L d^2, with and without V d, beside the exact figures (Kaplan et al. 2020, table 1)."""
+    """12 L d^2, with and without V d, compared with the exact figures (Kaplan et al. 2020, table 1)."""
     depth = sum(int(run.repeat) * run.passes for stack in stacks(model.tree) for run in stack.runs)
     if "d" not in legend or not depth:
         return
-    legend.setdefault("L", Symbol(symbol="L", value=depth, origin="layers in all"))
+    legend.setdefault("L", Symbol(symbol="L", value=depth, origin="all layers"))
     if legend["L"].value != depth:
-        return  # two stacks of other depths: the rule says nothing of them
+        return  # two stacks of different depth: the rule does not apply
     d, vocab = legend["d"].value, legend["V"].value if "V" in legend else 0
     layers = 12 * depth * d * d
     thumb = f"12 x {depth:,} x {d:,}^2"
-    yield Line(level=0, name="rule of thumb", remark="dense layers, heads that fill the width, a plain FFN of 4 d")
-    yield Line(level=1, name="the layers", formula="12 L d^2", numbers=thumb, result=layers)
-    yield _against(non_embedding, layers, "without embeddings and head")
+    yield Line(level=0, name="rule of thumb", remark="for dense layers with h d_h = d and an ungated FFN of width 4 d")
+    yield Line(level=1, name="all layers", formula="12 L d^2", numbers=thumb, result=layers)
+    yield _comparison(non_embedding, layers, "without embeddings and head")
     if vocab:
-        guess, numbers = layers + vocab * d, f"{thumb} + {vocab:,} x {d:,}"
-        yield Line(level=1, name="with embedding", formula="12 L d^2 + V d", numbers=numbers, result=guess)
-        yield _against(total, guess, "in all")
+        estimate, numbers = layers + vocab * d, f"{thumb} + {vocab:,} x {d:,}"
+        yield Line(level=1, name="with embedding", formula="12 L d^2 + V d", numbers=numbers, result=estimate)
+        yield _comparison(total, estimate, "total")
 
 
-def _against(exact: int, guess: int, what: str) -> Line:
-    return Line(level=1, name="exactly", result=exact, remark=f"{what}; the rule is off by {_error(guess, exact)}")
+def _comparison(exact: int, estimate: int, scope: str) -> Line:
+    return Line(level=1, name="exactly", result=exact, remark=f"{scope}; error of the rule {_error(estimate, exact)}")
 
 
-def _error(guess: int, exact: int) -> str:
+def _error(estimate: int, exact: int) -> str:
     if not exact:
         return "n/a"
-    return f"{Decimal(100 * (guess - exact)) / exact:+.1f} %"
+    return f"{Decimal(100 * (estimate - exact)) / exact:+.1f} %"

@@ -1,4 +1,4 @@
-"""The letters of an explanation: which number each stands for, and where that comes from."""
+"""The symbols of an explanation: the value and the origin of each."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from paramcalc.reports.count import Symbol
 
 
 class SymbolTable:
-    """Symbols in the order in which formulas use them. A letter stands for one number; another one gets a prime."""
+    """Symbols in the order of their use. A symbol has one value; the same letter with another value gets a prime."""
 
     def __init__(self) -> None:
         self.symbols: dict[str, Symbol] = {}
 
     def distinct(self, size: int) -> int:
-        """The size with symbols of its own: a letter that stands for another number already gets a prime."""
+        """The size with its symbols renamed so that each has one value in this table."""
         return symbolic.rename_symbols(size, self.add)
 
     def add(self, symbol: str, value: int, origin: str) -> str:
-        """The letter under which this number stands."""
+        """Add a symbol; the name under which it stands, with primes if the letter has another value."""
         while symbol in self.symbols and self.symbols[symbol].value != value:
             symbol += "'"
         self.symbols.setdefault(symbol, Symbol(symbol=symbol, value=value, origin=origin))

@@ -1,4 +1,4 @@
-"""The component tree as rows: what `count --depth N` prints."""
+"""The component tree as rows, for `count --depth N`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from paramcalc.tree.leaves import Product
 from paramcalc.tree.weights import Weight, WeightRole
 
 BUILT: frozenset[WeightRole] = frozenset(["parameter"])
-SHIPPED: frozenset[WeightRole] = frozenset(["parameter", "mtp", "buffer"])  # within a module that is reported apart
+SHIPPED: frozenset[WeightRole] = frozenset(
+    ["parameter", "mtp", "buffer"]
+)  # roles in an MTP module, which is reported separately
 
 
 class TreeRow(NamedTuple):
-    """One part of the tree: how deep it lies, what it is, and its parameters with all copies."""
+    """One part of the tree, with the parameters of all its copies."""
 
-    level: int
+    level: int  # depth in the tree, from 0
     name: str
     detail: str  # the shape of a single tensor, the pattern of a layer, the owner of a tied matrix
     total: int
@@ -28,9 +30,9 @@ def tree_rows(tree: Component, depth: int, *, include_mtp: bool = False) -> list
     """The parts of a tree down to `depth` levels; the rows of one level add up to the total."""
     rows: list[TreeRow] = []
     for part in tree.children():
-        apart = isinstance(part.component, Mtp)
-        if include_mtp or not apart:
-            rows += _rows(part, 0, depth, 1, 1, SHIPPED if apart else BUILT)
+        is_mtp = isinstance(part.component, Mtp)
+        if include_mtp or not is_mtp:
+            rows += _rows(part, 0, depth, 1, 1, SHIPPED if is_mtp else BUILT)
     return rows
 
 
@@ -53,7 +55,7 @@ def _rows(
 
 
 def tree_parts(component: Component) -> Iterator[Part]:
-    """The children; of a stack each distinct layer once: `layers 0, 2, 4, ...`."""
+    """The children; for a stack, one part per layer kind, such as `layers 0, 2, 4, ...`."""
     if not isinstance(component, Stack):
         yield from (part for part in component.children() if not isinstance(part.component, Product))
         return

@@ -1,1 +1,1 @@
-"""From a Document to a Model."""
+"""Build a Model from a Document."""

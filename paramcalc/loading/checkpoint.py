@@ -1,4 +1,4 @@
-"""What a config says about its checkpoint: the dtype and how it is quantised."""
+"""Facts about the checkpoint in a config: its dtype and its quantisation."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from paramcalc.base.dtypes import DEFAULT, QUANTISED_REST, dtype
 from paramcalc.base.errors import ConfigError, ParamcalcError
 from paramcalc.sources.document import QUANTIZATION_SIDECARS
 
-DEEPEST_SECTION = 2  # thinker_config.text_config
+DEEPEST_SECTION = 2  # levels below the top; thinker_config.text_config is the deepest known case
 
 
 def known_dtype(stated: str, origin: str) -> str:
-    """The name of a dtype, checked. Raises ConfigError with the file it came from."""
+    """The canonical name of a dtype. Raises ConfigError, which names the file, if it is unknown."""
     try:
         return dtype(stated).name
     except ParamcalcError as error:
@@ -21,7 +21,7 @@ def known_dtype(stated: str, origin: str) -> str:
 
 
 def checkpoint_dtype(fields: Mapping[str, Any], family: str, origin: str, *, quantised: bool) -> tuple[str, list[str]]:
-    """The dtype of the checkpoint, and a note where the config does not state one."""
+    """The dtype of the checkpoint, and a note if the config does not state one."""
     default = QUANTISED_REST if quantised else DEFAULT
     places = [fields, *(fields[key] for key in ("text_config", "llm_config") if isinstance(fields.get(key), Mapping))]
     for place in places:
@@ -35,19 +35,20 @@ def checkpoint_dtype(fields: Mapping[str, Any], family: str, origin: str, *, qua
 
 
 QUANT_CONFIG_KEYS = ("quantization_config", "compression_config", "quantization", *QUANTIZATION_SIDECARS)
-
-
-KEYS_BESIDE_QUANT_CONFIG = ("expert_dtype",)
-"""Keys of a quantization config that DeepSeek-V4's files have beside it (DeepseekV4Config moves them there)."""
+# Keys that belong to the quantization config but stand next to it in DeepSeek-V4's files; DeepseekV4Config moves them.
+KEYS_NEXT_TO_QUANT_CONFIG = ("expert_dtype",)
 
 
 def quantization_config(fields: Mapping[str, Any], depth: int = 0) -> tuple[Mapping[str, Any] | None, bool]:
-    """What the files say about how the checkpoint is quantised, and whether a section says it, of itself."""
+    """The quantization config, or None, and True if it is that of a section and so covers only this section.
+
+    Sections are searched down to `DEEPEST_SECTION` levels; the outermost quantization config wins.
+    """
     for key in QUANT_CONFIG_KEYS:
         stated = fields.get(key)
         if isinstance(stated, Mapping) and stated:
-            beside = {name: fields[name] for name in KEYS_BESIDE_QUANT_CONFIG if name in fields}
-            return {**beside, **stated}, depth > 0
+            moved = {name: fields[name] for name in KEYS_NEXT_TO_QUANT_CONFIG if name in fields}
+            return {**moved, **stated}, depth > 0
     sections = [value for value in fields.values() if isinstance(value, Mapping)] if depth < DEEPEST_SECTION else []
-    found = (quantization_config(section, depth + 1) for section in sections)
-    return next((one for one in found if one[0] is not None), (None, False))
+    results = (quantization_config(section, depth + 1) for section in sections)
+    return next((result for result in results if result[0] is not None), (None, False))

@@ -1,4 +1,4 @@
-"""From a source to a Model: read, override, find the family, run its recipe, and judge what was not read."""
+"""Load a Model: read the source, apply overrides, find the family, run its recipe, audit the config."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ def load(
 ) -> Model:
     """Load a model from a path, a preset name, a mapping (a parsed config) or a config of transformers.
 
-    `overrides` replaces config fields, under their canonical or the family's own names, nested ones with dots.
-    `strict` raises StrictError where the model would be approximate. `as_family` counts an unknown model_type as if it
-    were that family; the result is approximate. `text_only` keeps the language model of a multimodal model. Raises
-    ParamcalcError for whatever cannot be read or built.
+    `overrides` replaces config fields, under canonical or the family's own names, with dots for sections.
+    `strict` raises StrictError if the model would be approximate. `as_family` reads an unknown model_type as that
+    family; the result is approximate. `text_only` selects the language model of a multimodal model. Raises
+    ParamcalcError if the source cannot be read or the model cannot be built.
     """
     document = files.read_document(source)
-    _check(overrides, as_family)
+    _check_arguments(overrides, as_family)
     return build(document, overrides=overrides or {}, strict=strict, as_family=as_family, text_only=text_only)
 
 
-def _check(overrides: Any, as_family: Any) -> None:
-    """Whoever calls from Python without types gets our errors too."""
+def _check_arguments(overrides: Any, as_family: Any) -> None:
+    """Raise ParamcalcError for arguments of a wrong type, for callers without a type checker."""
     if not isinstance(overrides, Mapping | None) or not all(isinstance(key, str) for key in overrides or ()):
         raise ParamcalcError("overrides must be a mapping from field names to values")
     if not isinstance(as_family, str | None):
-        raise ParamcalcError(f"as_family must be a family's name, not a {type(as_family).__name__}")
+        raise ParamcalcError(f"as_family must be the name of a family, not a {type(as_family).__name__}")
 
 
 def build(
@@ -57,39 +57,42 @@ def build(
     as_family: str | None = None,
     text_only: bool = False,
 ) -> Model:
-    """Build the model that a document describes."""
+    """Build the model that a document describes. Parameters and errors as for `load`."""
     about = {key: document.fields[key] for key in PRESET_METADATA_KEYS if key in document.fields}
     fields = {key: value for key, value in document.fields.items() if key not in PRESET_METADATA_KEYS}
-    # Which family reads the other overrides depends on these two.
+    # These two choose the family, which then reads the other overrides.
     fields |= {key: overrides[key] for key in ("model_type", "architectures") if key in overrides}
     if fields.get("model_type") == NATIVE_TYPE:
         if as_family is not None and as_family.lower() != NATIVE_TYPE:
             raise ConfigError(
                 f"model_type: {NATIVE_TYPE} cannot be counted as {as_family!r} in {document.origin}",
-                "leave out --as-family: it is for a model_type that is not known",
+                "leave out --as-family: it is for an unknown model_type",
             )
-        return _strict(_own(document, fields, about, overrides), strict)
-    return _strict(_from_config(document, fields, about, overrides, as_family, text_only), strict)
+        return _check_strict(_native_model(document, fields, about, overrides), strict)
+    return _check_strict(_config_model(document, fields, about, overrides, as_family, text_only), strict)
 
 
-def _own(document: Document, fields: dict[str, Any], about: Mapping[str, Any], overrides: Mapping[str, Any]) -> Model:
-    from paramcalc.families.native import model as own
+def _native_model(
+    document: Document, fields: dict[str, Any], about: Mapping[str, Any], overrides: Mapping[str, Any]
+) -> Model:
+    """The model of a document in paramcalc's own format."""
+    from paramcalc.families.native import model as native
 
-    described = NativeModelSource(fields, document.origin).config_with(overrides)
-    fields = described.model_dump(exclude_none=True)
+    config = NativeModelSource(fields, document.origin).config_with(overrides)
+    fields = config.model_dump(exclude_none=True)
     return _model(
         document,
         about,
         fields=fields,
         family=NATIVE_TYPE,
         architecture="Transformer",
-        tree=own.native_tree(described, document.origin),
-        dtype_name=known_dtype(described.dtype, document.origin),
+        tree=native.native_tree(config, document.origin),
+        dtype_name=known_dtype(config.dtype, document.origin),
         variants=NativeModelSource(fields, document.origin),
     )
 
 
-def _from_config(
+def _config_model(
     document: Document,
     fields: dict[str, Any],
     about: Mapping[str, Any],
@@ -97,14 +100,15 @@ def _from_config(
     as_family: str | None,
     text_only: bool,
 ) -> Model:
+    """The model of a Hugging Face config."""
     origin = document.origin
     model_type, stated = string_field(fields, "model_type", origin), stated_architecture(fields, origin)
     family = find_family(model_type, stated, origin) if as_family is None else get_family(as_family)
     foreign = as_family is not None and family.name != model_type
     architecture, head, doubts = counted_class(family, stated, model_type, foreign=foreign)
-    configured = ConfigModelSource(fields, origin, family, architecture, head, text_only)
-    view = configured.view(overrides)
-    tree = configured.build(view)
+    variants = ConfigModelSource(fields, origin, family, architecture, head, text_only)
+    view = variants.view(overrides)
+    tree = variants.build(view)
     fields = dict(view.fields)
     doubts += audit.config_doubts(view)
     if not index()[family.name].goldens:
@@ -112,7 +116,7 @@ def _from_config(
     quantization, in_section = quantization_config({**document.sidecars, **fields})
     dtype_name, notes = checkpoint_dtype(fields, family.name, origin, quantised=quantization is not None)
     if not set(fields) - {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version"}:
-        notes.append(f"{family.name}: the config states no sizes; all are the defaults of {family.main_class}")
+        notes.append(f"{family.name}: the config states no sizes; all are defaults of {family.main_class}")
     return _model(
         document,
         about,
@@ -121,7 +125,7 @@ def _from_config(
         architecture=architecture,
         tree=tree,
         dtype_name=dtype_name,
-        variants=configured._replace(fields=fields),
+        variants=variants._replace(fields=fields),
         quantization=quantization,
         quantised_towers=not in_section,
         doubts=list(dict.fromkeys(doubts)),
@@ -144,6 +148,7 @@ def _model(
     doubts: list[str] | None = None,
     notes: list[str] | None = None,
 ) -> Model:
+    """A model whose status and warnings follow from its doubts and notes."""
     return Model(
         name=one_line(str(about.get("name") or document.name), most=200),
         family=family,
@@ -164,10 +169,8 @@ def _model(
     )
 
 
-def _strict(model: Model, strict: bool) -> Model:
+def _check_strict(model: Model, strict: bool) -> Model:
+    """The model, unchanged. Raises StrictError if `strict` is set and it is not exact."""
     if strict and model.status != "exact":
-        raise StrictError(f"not exact: {model.warnings[0]}", "without strict the count is marked approximate")
+        raise StrictError(f"not exact: {model.warnings[0]}", "without strict, the count is marked approximate")
     return model
-
-
-# -- which class -------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a document describes, so that its tree can be built again with other values in some fields."""
+"""Model sources: they rebuild the component tree of a document with other values in some fields."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.base.errors import ConfigError
-from paramcalc.config.field_roles import FIELD_WORDS, resolve_field_word
+from paramcalc.config.field_roles import GENERIC_FIELD_NAMES, resolve_generic_name
 from paramcalc.config.overrides import (
     FieldNames,
     FieldPath,
@@ -30,65 +30,68 @@ if TYPE_CHECKING:
     from paramcalc.families.native.config import TransformerConfig
 
 NATIVE_TYPE = "transformer"
-PLAIN_TYPES = frozenset((int, float, bool, str, list, type(None)))  # types of values that are no sections
+PLAIN_TYPES = frozenset((int, float, bool, str, list, type(None)))  # types of values that cannot contain a section
 
 
 class NativeModelSource(NamedTuple):
-    """A document's fields under paramcalc's own family; what a sweep varies."""
+    """The fields of a document in paramcalc's own format."""
 
     fields: Mapping[str, Any]
     origin: str
 
     def config_with(self, overrides: Mapping[str, Any]) -> TransformerConfig:
-        """The validated fields with other values in some."""
-        from paramcalc.families.native import config as own_fields
+        """The validated fields with overrides applied. Raises ConfigError."""
+        from paramcalc.families.native import config as native_config
 
-        if overrides.keys() <= self.fields.keys():  # under the names that the file has: the case of a sweep
-            return own_fields.parse({**self.fields, **overrides}, self.origin)
+        if overrides.keys() <= self.fields.keys():  # all under the file's own keys, as in a sweep
+            return native_config.parse({**self.fields, **overrides}, self.origin)
         names = FieldNames(
-            NATIVE_TYPE, self.origin, own_fields.NATIVE_ALIASES, own_fields.native_field_names, absent=lambda _: {}
+            NATIVE_TYPE,
+            self.origin,
+            native_config.NATIVE_ALIASES,
+            native_config.native_field_names,
+            section_defaults=lambda _: {},
         )
-        return own_fields.parse(with_overrides(self.fields, overrides, names), self.origin)
+        return native_config.parse(with_overrides(self.fields, overrides, names), self.origin)
 
     def values(self) -> dict[str, FieldValue]:
-        """The fields by their canonical names."""
-        from paramcalc.families.native import config as own_fields
+        """The fields by their canonical names; `layers` has one entry per layer, `moe` has dots."""
+        from paramcalc.families.native import config as native_config
 
-        described = self.config_with({})
-        names = {own: name for name, own in reversed(own_fields.NATIVE_ALIASES.items())}
-        found = {names.get(own, own): FieldValue(own, value) for own, value in described}
-        layers = [entry.model_dump(exclude_none=True) for entry in described.layers or ()]
-        found["layers"] = FieldValue(
-            "layers", [{**entry, "repeat": 1} for entry in layers for _ in range(entry["repeat"])], True
-        )
-        moe = described.moe or ()
-        return found | {f"moe.{name}": FieldValue(f"moe.{name}", value) for name, value in moe}
+        config = self.config_with({})
+        canonical = {key: name for name, key in reversed(native_config.NATIVE_ALIASES.items())}
+        values = {canonical.get(key, key): FieldValue(key, value) for key, value in config}
+        runs = [entry.model_dump(exclude_none=True) for entry in config.layers or ()]
+        layers = [{**run, "repeat": 1} for run in runs for _ in range(run["repeat"])]
+        values["layers"] = FieldValue("layers", layers, per_layer=True)
+        moe = config.moe or ()
+        return values | {f"moe.{name}": FieldValue(f"moe.{name}", value) for name, value in moe}
 
     def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """All fields as a file would state them."""
+        """The fields of a file that states the overrides."""
         return self.config_with(overrides).model_dump(exclude_none=True)
 
     def tree(self, overrides: Mapping[str, Any]) -> Component:
-        """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
-        from paramcalc.families.native import model as own
+        """The component tree with overrides applied. Raises ConfigError for an impossible model."""
+        from paramcalc.families.native import model as native
 
-        return own.native_tree(self.config_with(overrides), self.origin)
+        return native.native_tree(self.config_with(overrides), self.origin)
 
     def builder(self) -> TreeBuilder:
-        """The same for many models; they have nothing in common that could be read once."""
+        """`tree`, for many models: there is no shared work to save."""
         return self.tree
 
     def tree_of(self, fields: Mapping[str, Any]) -> Component:
-        """The component tree of other fields. Raises ConfigError where there is no such model."""
+        """The component tree of other fields. Raises ConfigError for an impossible model."""
         return self._replace(fields=fields).tree({})
 
     def stated_config(self) -> StatedConfig:
-        """The fields, defaults and all."""
+        """The fields; this format needs no schema to read them."""
         return StatedConfig(self.fields)
 
 
 class ConfigModelSource(NamedTuple):
-    """A document's fields, and the family and class they describe; what a sweep varies."""
+    """The fields of a Hugging Face config, and the family and class that they describe."""
 
     fields: Mapping[str, Any]
     origin: str
@@ -98,9 +101,9 @@ class ConfigModelSource(NamedTuple):
     text_only: bool
 
     def view(self, overrides: Mapping[str, Any]) -> Config:
-        """The strict view of the fields, with other values in some."""
+        """The checked view of the fields with overrides applied. Raises ConfigError for an unknown field."""
         return Config(
-            with_overrides(self.fields, self.resolve_words(overrides), self.field_names())
+            with_overrides(self.fields, self.resolve_names(overrides), self.field_names())
             if overrides
             else self.fields,
             self.family.schema,
@@ -111,156 +114,160 @@ class ConfigModelSource(NamedTuple):
             text_only=self.text_only,
         )
 
-    def resolve_words(self, overrides: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The overrides under names of the family, where they are words like n_layers that it does not read itself."""
-        words = (overrides.keys() & FIELD_WORDS.keys()) - {*self.family.schema.defaults, *self.field_names().others}
-        values = self.values() if words else {}
+    def resolve_names(self, overrides: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The overrides with the family's keys in place of generic names such as n_layers.
+
+        A generic name stays if the family has a field of that name. Raises ParamcalcError for an ambiguous one.
+        """
+        own_names = {*self.family.schema.defaults, *self.field_names().aliases}
+        generic = (overrides.keys() & GENERIC_FIELD_NAMES.keys()) - own_names
+        values = self.values() if generic else {}
         return {
-            (resolve_field_word(values, name) if name in words else None) or name: value
+            (resolve_generic_name(values, name) if name in generic else None) or name: value
             for name, value in overrides.items()
         }
 
     def values(self) -> dict[str, FieldValue]:
-        """The fields of the language model by their canonical names, and every list with an entry for each layer.
+        """The language model's fields by their canonical names, and every list with one entry per layer.
 
-        Where several sections describe its layers (an encoder's and a decoder's), their fields have dots in their
-        names, so that there is no width of the model, and no depth.
+        If several sections describe its layers (an encoder's and a decoder's), their fields have dotted names. The
+        model as a whole then has neither width nor depth.
         """
         root = self.view({})
         views = language_model_views(root, self.build(root))
-        found: dict[str, FieldValue] = {}
+        values: dict[str, FieldValue] = {}
         for view in views:
             path = view.path if len(views) > 1 else ""
-            found |= {path + name: one for name, one in view_fields(view).items()}
-        return found
+            values |= {path + name: value for name, value in view_fields(view).items()}
+        return values
 
     def build(self, view: Config) -> Component:
-        """The tree that the family's recipe makes of a view."""
-        tree = _built(self.family, view, self.origin)
+        """The tree that the family's recipe builds from a view. Raises ConfigError for an impossible model."""
+        tree = _run_recipe(self.family, view, self.origin)
         return _language_model(tree, self.family.name, self.origin) if self.text_only else tree
 
     def changed_fields(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """All fields as a file would state them."""
+        """The fields of a file that states the overrides."""
         return dict(self.view(overrides).fields)
 
     def tree(self, overrides: Mapping[str, Any]) -> Component:
-        """The component tree with other values in some fields. Raises ConfigError where there is no such model."""
+        """The component tree with overrides applied. Raises ConfigError for an impossible model."""
         return self.build(self.view(overrides))
 
     def builder(self) -> TreeBuilder:
-        """The same for many models: what their fields have in common is found and checked once."""
+        """`tree`, for many models: fields without overrides are read and checked once."""
         base = self.view({})
-        self.build(base)  # so that it has read its fields
-        known: dict[tuple[str, ...], tuple[list[FieldPath], list[str]]] = {}
+        self.build(base)  # base now holds the value of every field that the recipe reads
+        resolved: dict[tuple[str, ...], tuple[list[FieldPath], list[str]]] = {}
 
         def tree(overrides: Mapping[str, Any]) -> Component:
             if not PLAIN_TYPES.issuperset(map(type, overrides.values())):
-                return self.tree(overrides)  # a section of its own, in which other overrides may have their place
+                return self.tree(overrides)  # an override may be a whole section, in which the next one has its place
             names = tuple(overrides)
-            if names not in known:
-                places = [field_path(self.fields, name, self.field_names()) for name in names]
-                known[names] = places, [key for one in places for key in one.changed()]
-            places, changed = known[names]
-            return self.build(base.with_fields(with_values(self.fields, places, overrides.values()), changed))
+            if names not in resolved:
+                paths = [field_path(self.fields, name, self.field_names()) for name in names]
+                resolved[names] = paths, [key for path in paths for key in path.changed_keys()]
+            paths, changed = resolved[names]
+            return self.build(base.with_fields(with_values(self.fields, paths, overrides.values()), changed))
 
         return tree
 
     def field_names(self) -> FieldNames:
-        """How its fields may be called."""
-        reading = self.family.schema
+        """The names under which a user may give the fields."""
+        schema = self.family.schema
         return FieldNames(
-            self.family.name, self.origin, field_aliases(reading), self.known_keys, partial(section_defaults, reading)
+            self.family.name, self.origin, field_aliases(schema), self.known_keys, partial(section_defaults, schema)
         )
 
     def known_keys(self) -> set[str]:
-        """Every key that may stand in a file of the family; of sections those that this one's recipe reads."""
+        """Every key that a file of the family may have. Keys of a section are known only if the recipe reads it."""
         try:
             below = fields_below(self.stated_config())
-        except ConfigError:  # which the overrides may mend
+        except ConfigError:  # the overrides may correct the error
             below = iter(())
         return {*known_field_names(self.family.schema), *below}
 
     def tree_of(self, fields: Mapping[str, Any]) -> Component:
-        """The component tree of other fields. Raises ConfigError where there is no such model."""
+        """The component tree of other fields. Raises ConfigError for an impossible model."""
         return self._replace(fields=fields).tree({})
 
     def stated_config(self) -> StatedConfig:
-        """The fields as they stand, and how the recipe reads them and their sections."""
+        """The fields of the file and of the sections that the recipe reads, with their schemas."""
         view = self.view({})
         self.build(view)
         return view.stated_config()
 
 
-def section_defaults(reading: ConfigSchema, path: Sequence[str]) -> Mapping[str, Any]:
-    """What the class passes to the model of a section where the file does not have it; nothing of other sections."""
+def section_defaults(schema: ConfigSchema, path: Sequence[str]) -> Mapping[str, Any]:
+    """The fields that the class passes to the model of a section that the file omits; empty for other sections."""
     for step in path:
-        own = get_family(reading.kind).schema.sections if reading.kind else {}
-        reading = {**own, **reading.sections}.get(step, ConfigSchema({}))
-    if not reading.kind:
+        sections = get_family(schema.kind).schema.sections if schema.kind else {}
+        schema = {**sections, **schema.sections}.get(step, ConfigSchema({}))
+    if not schema.kind:
         return {}
-    inner = {name: section_defaults(section, ()) for name, section in reading.sections.items() if section.kind}
-    return {**reading.defaults, "model_type": reading.kind, **inner}
+    inner = {name: section_defaults(section, ()) for name, section in schema.sections.items() if section.kind}
+    return {**schema.defaults, "model_type": schema.kind, **inner}
 
 
-def _views(view: Config) -> Iterator[Config]:
-    """A view and those of its sections, outer ones first, sections of towers left out."""
+def _text_views(view: Config) -> Iterator[Config]:
+    """A view and the views of its sections, outer ones first, without the sections of towers."""
     yield view
     for section in view.sections():
         if not any(word in section.path for word in ("vision", "audio")):
-            yield from _views(section)
+            yield from _text_views(section)
 
 
 def language_model_views(root: Config, tree: Component) -> list[Config]:
-    """The views whose width is that of the language model's layers; the whole file's where it is, or where none is.
+    """The views whose width is that of the language model's layers; the view of the whole file if it is or none is.
 
-    A section called text_config beside others is the language model's, others are of what speaks or acts for it.
+    If several sections match, `text_config` is the language model; the others describe speech or action decoders.
+    The sections of an encoder and a decoder are both returned.
     """
     sections = layer_sections(tree)
-    found = [view for view in _views(root) if view.path in sections and view.last_value("hidden_size") is not None]
-    if not found or found[0] is root:
+    candidates = (view for view in _text_views(root) if view.last_value("hidden_size") is not None)
+    matches = [view for view in candidates if view.path in sections]
+    if not matches or matches[0] is root:
         return [root]
-    if any("decoder" in view.path for view in found):
-        return found
-    return [next((view for view in found if view.path.endswith("text_config.")), found[0])]
+    if any("decoder" in view.path for view in matches):
+        return matches
+    return [next((view for view in matches if view.path.endswith("text_config.")), matches[0])]
 
 
 def view_fields(view: Config) -> dict[str, FieldValue]:
-    """Every declared field of a view and every list that it states.
+    """Every declared field of a view, and every list that the file states there.
 
-    With dots in their names those of the sections that size its layers, as DBRX has them.
+    Sections of the same family, such as DBRX has for its layers, are included; their fields have dotted names.
     """
     stated = {name: value for name, value in view.fields.items() if isinstance(value, list | str)}
-    declared, by_layer = view.values(), view.per_layer_fields()
-    spelled = {view.key(name) for name in (*declared, *by_layer)}
-    lists = {name: value for name, value in stated.items() if name not in spelled}
-    lists |= {name: stated[view.key(name)] for name in by_layer if view.key(name) in stated}
-    found = {
-        name: FieldValue(view.path + view.key(name) if view.path else name, value, name in by_layer)
+    declared, per_layer = view.values(), view.per_layer_fields()
+    declared_keys = {view.key(name) for name in (*declared, *per_layer)}
+    lists = {name: value for name, value in stated.items() if name not in declared_keys}
+    lists |= {name: stated[view.key(name)] for name in per_layer if view.key(name) in stated}
+    values = {
+        name: FieldValue(view.path + view.key(name) if view.path else name, value, name in per_layer)
         for name, value in {**lists, **declared}.items()
     }
     for section in view.sections():
         if section.family == view.family:
             step = section.path.removeprefix(view.path)
-            found |= {step + name: one for name, one in view_fields(section).items()}
-    return found
+            values |= {step + name: value for name, value in view_fields(section).items()}
+    return values
 
 
-def _built(family: Family, view: Config, origin: str) -> Component:
-    """The tree. What the view does not check, nested lists and the like, ends here and not in a traceback."""
+def _run_recipe(family: Family, view: Config, origin: str) -> Component:
+    """The tree. Raises ConfigError also for values that the view does not check, such as nested lists."""
     try:
         return family.recipe(view)
     except (TypeError, ValueError, KeyError, IndexError) as error:
         hint = f"`paramcalc families {family.name}` lists the fields it reads"
-        raise ConfigError(
-            f"{family.name}: a field is not of the kind that is meant in {origin}: {error}", hint
-        ) from error
+        raise ConfigError(f"{family.name}: a field has the wrong type in {origin}: {error}", hint) from error
 
 
 def _language_model(tree: Component, family: str, origin: str) -> Component:
-    """The language model within a tree; the tree itself where it is nothing else."""
+    """The language model of a multimodal tree; the tree itself if it has no tower. Raises ConfigError."""
     part = tree.parts().get("language_model")
     if part is not None:
         return Block(items=dict(part.parts()))
     if any(weight.category in ("vision", "projector") for weight in tree.weights()):
-        raise ConfigError(f"{family}: the language model is not a part of its own in {origin}", "leave out --text-only")
+        raise ConfigError(f"{family}: no separate language model in {origin}", "leave out --text-only")
     return tree

@@ -110,7 +110,7 @@ def differing_fields(old: StatedConfig, new: StatedConfig, section: tuple[str, .
     for name in dict.fromkeys([*map(new.canonical_name, new.fields), *map(old.canonical_name, old.fields)]):
         before, after = old.effective_value(name), new.effective_value(name)
         inner, beside = section_of(old, name), section_of(new, name)
-        if inner and beside and inner.reading == beside.reading:
+        if inner and beside and inner.schema == beside.schema:
             yield from differing_fields(inner, beside, (*section, name))
         elif not same_value(before, after):
             yield ConfigChange(section, tuple(old.keys(name)), name, before, after)

@@ -26,7 +26,7 @@ from paramcalc.config.field_roles import (
     DENSE_PREFIX_LISTS,
     EMBEDDING_WIDTH_FIELDS,
     FFN_WIDTH_FIELDS,
-    FIELD_WORDS,
+    GENERIC_FIELD_NAMES,
     HEAD_COUNT_FIELDS,
     HEAD_DIM_FIELDS,
     KV_HEAD_COUNT_FIELDS,
@@ -35,7 +35,7 @@ from paramcalc.config.field_roles import (
     PER_LAYER_FIELDS,
     QUERY_HEADS_OF,
     WIDTH_FIELD,
-    resolve_field_word,
+    resolve_generic_name,
 )
 from paramcalc.config.fields import DEPTH_FIELDS
 from paramcalc.config.schema import FieldValue, StatedConfig
@@ -95,7 +95,7 @@ def field_key(values: Values, name: str, stated: StatedConfig) -> str:
         raise ParamcalcError(f"{name} is the same at all points", "--dtype float32 is for all of them")
     if name in values:
         return values[name].key
-    if (key := resolve_field_word(values, name)) is not None:
+    if (key := resolve_generic_name(values, name)) is not None:
         return key
     own = stated.canonical_name(name)
     if own in values:
@@ -105,7 +105,7 @@ def field_key(values: Values, name: str, stated: StatedConfig) -> str:
         return name
     if name in ("n_experts", "top_k") and "moe" in keys:
         raise ParamcalcError(f"the base has no experts, so no {name}", ABOUT_EXPERTS)
-    words = [word for word, fields in FIELD_WORDS.items() if not values.keys().isdisjoint(fields)]
+    words = [word for word, fields in GENERIC_FIELD_NAMES.items() if not values.keys().isdisjoint(fields)]
     raise ParamcalcError(f"the family has no field {name!r}", nearest(name, [*values, *words], fallback=ABOUT_FIELDS))
 
 

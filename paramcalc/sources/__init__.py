@@ -1,1 +1,1 @@
-"""From a path, a preset name, a mapping or standard input to a Document: raw fields and where they came from."""
+"""Read a path, preset name, mapping or standard input into a Document: raw fields with their origin."""

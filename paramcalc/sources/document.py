@@ -1,4 +1,4 @@
-"""A document: raw fields, a name for the model, and the place to name in messages."""
+"""A document: raw config fields with the model's name and their origin."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ QUANTIZATION_SIDECARS = ("hf_quant_config.json", "quantize_config.json", "quant_
 
 
 class Document(NamedTuple):
-    """The fields as they stand in the file, a name for the model, and the place to name in messages."""
+    """The fields of a config, unchecked."""
 
     fields: dict[str, Any]
-    name: str
-    origin: str
-    sidecars: Mapping[str, Any] = {}  # the files about quantisation that are beside it, by name
+    name: str  # of the model
+    origin: str  # the file or preset, for messages
+    sidecars: Mapping[str, Any] = {}  # quantisation files next to the config, by file name
 
 
 class HasToDict(Protocol):
-    """What says of itself what its fields are, like a config of transformers."""
+    """An object with `to_dict()`, such as a transformers `PretrainedConfig`."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields."""
+        """The config fields."""
         ...
 
 

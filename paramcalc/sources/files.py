@@ -1,6 +1,6 @@
-"""From a path, a directory, a preset name, standard input or a mapping to raw fields and where they came from.
+"""Read raw fields from a path, a directory, a preset name, standard input or a mapping.
 
-No meaning here: a reader knows files and formats, not models. Everything unreadable is a SourceError.
+A reader knows files and formats, not models. It raises SourceError for any input that it cannot read.
 """
 
 from __future__ import annotations
@@ -16,27 +16,26 @@ from paramcalc.sources import presets
 from paramcalc.sources.document import QUANTIZATION_SIDECARS, Document, Source
 from paramcalc.sources.parse import LARGEST_FILE, adapter_error, check_model_config, parse_document, within_size_limit
 
-ENDINGS = (".json", ".yaml", ".yml")
+CONFIG_SUFFIXES = (".json", ".yaml", ".yml")
 
 
 def read_document(source: Source) -> Document:
-    """Read a model's fields from a path, a directory holding a config.json, a preset name, `-`, or a mapping.
+    """Read a model's fields from a path, a directory with a config.json, a preset name, `-` (stdin) or a mapping.
 
-    An object with a `to_dict` that gives a mapping, like a config of transformers, is as good as that.
-
-    Raises SourceError for whatever cannot be read or is not a model's config.
+    An object whose `to_dict()` returns a mapping counts as a mapping; a config of transformers is one.
+    Raises SourceError for input that cannot be read or is not a model's config.
     """
-    if not isinstance(source, type) and callable(described := getattr(source, "to_dict", None)):
-        source = described()
+    if not isinstance(source, type) and callable(to_dict := getattr(source, "to_dict", None)):
+        source = to_dict()
     if isinstance(source, Mapping):
         name = source.get("_name_or_path") or source.get("name") or source.get("model_type")
         return check_model_config(dict(source), str(name or "config"), "the given mapping")
     if not isinstance(source, str | os.PathLike):
         kind = type(source).__name__
-        raise SourceError(f"a {kind} is not a model", "give a path, a preset's name, or a mapping of config fields")
+        raise SourceError(f"a {kind} is not a model", "give a path, a preset name, or a mapping of config fields")
     text = os.fspath(source)
     if not text.strip():
-        raise SourceError("an empty name is no model", "give a path or a preset's name; . is the current directory")
+        raise SourceError("the model name is empty", "give a path or a preset name; . is the current directory")
     if text == "-":
         return _standard_input()
     if _is_path(text):
@@ -55,7 +54,10 @@ def _standard_input() -> Document:
 
 
 def _is_path(text: str) -> bool:
-    """A separator or an ending makes a path, and so does whatever is there, but not a folder with a preset's name."""
+    """True for a text with a separator or config suffix, and for an existing file or folder.
+
+    A folder that has a preset's name and no config.json is not a path: the preset wins.
+    """
     if presets.looks_like_path(text):
         return True
     try:
@@ -65,37 +67,37 @@ def _is_path(text: str) -> bool:
             or (path / "config.json").is_file()
             or (os.path.lexists(path) and text not in presets.preset_names())
         )
-    except (ValueError, OSError):  # a null byte, a name too long, a folder that may not be searched
+    except (ValueError, OSError):  # a null byte, a name too long, a folder without search permission
         return False
 
 
 def source_exists(text: str) -> bool:
-    """Whether a text names a model that is there, as a file, a folder or a preset."""
+    """True if a text names an existing file, folder or preset."""
     return (_is_path(text) and os.path.lexists(text)) or text.lower() in presets.preset_names()
 
 
 def read_preset(name: str) -> Document:
-    """Read a preset that ships with paramcalc. Raises SourceError with the nearest names."""
+    """Read a preset. Raises SourceError with the nearest names."""
     return Document(presets.preset_fields(name), name.lower(), f"preset {name.lower()}")
 
 
 def read_path(path: Path) -> Document:
-    """Read a JSON or YAML file, or the config.json of a directory."""
+    """Read a JSON or YAML file, or the config.json of a directory. Raises SourceError."""
     try:
         if path.is_dir():
             return _read_directory(path)
-        document = parse_document(_bytes(path), _name(path), str(path), yaml=_ending_says_yaml(path))
-        return document._replace(sidecars=_beside(path)) if path.name == "config.json" else document
+        document = parse_document(_bytes(path), _name(path), str(path), yaml=_has_yaml_suffix(path))
+        return document._replace(sidecars=_sidecars(path)) if path.name == "config.json" else document
     except FileNotFoundError as error:
         raise SourceError(f"no such file: {path}", _missing_hint(path)) from error
     except PermissionError as error:
-        raise SourceError(f"not allowed to read {path}", "check the permissions") from error
+        raise SourceError(f"not allowed to read {path}", "check its permissions") from error
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _beside(config: Path) -> dict[str, Any]:
-    """What tools write about quantisation into files of their own: ModelOpt, AutoGPTQ."""
+def _sidecars(config: Path) -> dict[str, Any]:
+    """The quantisation files next to a config.json, which ModelOpt, AutoGPTQ and AutoAWQ write."""
     paths = [config.with_name(name) for name in QUANTIZATION_SIDECARS]
     return {
         path.name: parse_document(_bytes(path), path.stem, str(path), yaml=False).fields
@@ -115,27 +117,30 @@ def _read_directory(path: Path) -> Document:
             f"{path} is a sentence-transformers folder without a config.json at its top",
             "give the folder of the transformer inside it, often 0_Transformer",
         )
-    raise SourceError(f"no config.json in directory {path}", "give the file itself if it has another name")
+    raise SourceError(
+        f"no config.json in directory {path}", "if the config has another name, give the path of the file"
+    )
 
 
 def _name(path: Path) -> str:
-    if path.is_relative_to("/dev/fd"):  # <(...) in a shell: the bare number would say nothing
+    """The model's name: the file's stem, or the folder's name if the file is called config or params."""
+    if path.is_relative_to("/dev/fd"):  # <(...) in a shell: the bare number is meaningless
         return str(path)
     if path.stem not in ("config", "params"):
         return path.stem
-    folder = Path(os.path.abspath(path)).parent  # not resolved: where a link points says less than where it stands
-    if folder.parent.name == "snapshots":  # the cache of the Hugging Face hub: models--org--name/snapshots/hash
+    folder = Path(os.path.abspath(path)).parent  # links stay: the name of a link is better than that of its target
+    if folder.parent.name == "snapshots":  # Hugging Face cache: models--org--name/snapshots/hash
         return folder.parent.parent.name.rpartition("--")[2] or path.stem
     return folder.name or path.stem
 
 
-def _ending_says_yaml(path: Path) -> bool | None:
-    """A file's ending says what it holds; in a pipe or a device, the text has to."""
+def _has_yaml_suffix(path: Path) -> bool | None:
+    """True if a regular file has a YAML suffix; None for a pipe or device, whose format its text decides."""
     return path.suffix.lower() in (".yaml", ".yml") if path.is_file() else None
 
 
 def _bytes(path: Path) -> bytes:
-    """What a file, a pipe or a device gives, as far as a config can be long."""
+    """The bytes of a file, pipe or device. Raises SourceError above the size limit."""
     try:
         with path.open("rb") as file:
             return within_size_limit(file.read(LARGEST_FILE + 1), str(path))
@@ -144,22 +149,22 @@ def _bytes(path: Path) -> bytes:
 
 
 def _missing_hint(path: Path) -> str:
-    """What may have been meant by a file that is not there."""
+    """A hint for a missing file: a file or preset of a similar name, or the missing folder."""
     if path.is_symlink():
-        return f"it is a symbolic link to {os.readlink(path)}, which is not there"
-    beside = [name for name in _configs_beside(path) if nearest(path.stem, [Path(name).stem], fallback="")]
-    if beside:
-        return f"did you mean {' or '.join(map(repr, beside[:3]))}?"
+        return f"it is a symbolic link to {os.readlink(path)}, which does not exist"
+    similar = [name for name in _configs_next_to(path) if nearest(path.stem, [Path(name).stem], fallback="")]
+    if similar:
+        return f"did you mean {' or '.join(map(repr, similar[:3]))}?"
     if preset := nearest(path.stem.lower(), presets.preset_names(), fallback=""):
-        return f"{preset} `paramcalc presets` lists the models that ship with it"
+        return f"{preset} `paramcalc presets` lists all presets"
     if not path.parent.is_dir():
-        return f"there is no folder {path.parent}; nothing is downloaded: give the path of a config.json that you have"
-    return "give the path of a model's config.json, or a name that `paramcalc presets` lists"
+        return f"there is no folder {path.parent}; paramcalc does not download: give the path of a local config.json"
+    return "give the path of a model's config.json, or a preset name; `paramcalc presets` lists them"
 
 
-def _configs_beside(path: Path) -> list[str]:
-    """The files in a missing one's folder that could be meant."""
+def _configs_next_to(path: Path) -> list[str]:
+    """Names of the config files in the folder of a missing file, sorted."""
     try:
-        return sorted(entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in ENDINGS)
+        return sorted(entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in CONFIG_SUFFIXES)
     except OSError:
         return []

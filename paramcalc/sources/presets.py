@@ -1,4 +1,4 @@
-"""The models that ship with paramcalc: one YAML file each, read when asked for."""
+"""Presets: the models that ship with paramcalc, one YAML file each."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from paramcalc.base.errors import SourceError, nearest
 
 
 def _folder() -> Path:
-    """Inside an installed package the presets lie beside the code; in a checkout, at the top of the repository."""
+    """The folder of the YAML files: inside an installed package, or at the top of a checkout."""
     inside = Path(__file__).parents[1] / "presets"
     return inside if inside.is_dir() else Path(__file__).parents[2] / "presets"
 
 
 @cache
 def _index() -> dict[str, dict[str, Any]]:
-    """The fields of every preset as JSON, which loads in no time. Written by tests/tools/index.py."""
+    """The fields of every preset, by name. tests/tools/index.py writes the file; JSON loads faster than YAML."""
     return dict(json.loads(Path(__file__).with_name("presets.json").read_text(encoding="utf-8")))
 
 
@@ -28,27 +28,28 @@ def preset_names() -> list[str]:
 
 
 def looks_like_path(text: str) -> bool:
-    """Whether a text is meant as a path rather than as a preset's name."""
+    """True if a text has the form of a path, so that it is no preset name."""
     return "/" in text or "\\" in text or text.lower().endswith((".json", ".yaml", ".yml")) or text.startswith("~")
 
 
 def preset_fields(name: str) -> dict[str, Any]:
-    """The fields of a preset, in any case of its name. Raises SourceError with the nearest names."""
-    return dict(_index()[_known(name)])
+    """The fields of a preset; its name is case-insensitive. Raises SourceError with the nearest names."""
+    return dict(_index()[_preset_key(name)])
 
 
 def preset_text(name: str) -> str:
-    """A preset's file as it is."""
-    return (_folder() / f"{_known(name)}.yaml").read_text(encoding="utf-8")
+    """The YAML text of a preset. Raises SourceError with the nearest names."""
+    return (_folder() / f"{_preset_key(name)}.yaml").read_text(encoding="utf-8")
 
 
-def _known(name: str) -> str:
+def _preset_key(name: str) -> str:
+    """The name of an existing preset, in lower case. Raises SourceError."""
     key = name.lower()
-    if key in _index():  # and so it never reaches outside the folder
+    if key in _index():  # so that a name never leads outside the folder
         return key
     if looks_like_path(name):
-        hint = f"give a file without --preset: paramcalc count {name}"
+        hint = f"give a path without --preset: paramcalc count {name}"
         raise SourceError(f"no preset {name!r}: that looks like a path", hint)
     raise SourceError(
-        f"no preset {name!r}", nearest(key, preset_names(), fallback="`paramcalc presets` lists them all")
+        f"no preset {name!r}", nearest(key, preset_names(), fallback="`paramcalc presets` lists all presets")
     )
