@@ -15,7 +15,7 @@ import pytest
 import paramcalc
 from paramcalc.families.registry import index
 from tests.conftest import ROOT
-from tests.test_goldens import layer_runs
+from tests.counting.test_goldens import layer_runs
 
 pytestmark = pytest.mark.oracle
 CONFIGS_PER_FAMILY = 3
