@@ -52,7 +52,7 @@ def explain_count(model: Model, *, include_mtp: bool = False) -> Explanation:
 
 
 class _CountLines:
-    """The lines so far, their symbols, and the parts that are already explained and need not be again."""
+    """Collects the lines and their symbols, and remembers the explained parts, so that none is explained twice."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
@@ -91,7 +91,7 @@ class _CountLines:
             self.counted = BUILT
 
     def _explained_before(self, component: Component, name: str, level: int) -> bool:
-        """Add one line that refers to an earlier equal part; False if there is none."""
+        """If an equal part is explained already, add a line that refers to it and return True; else record the part."""
         key = tuple(component.weights())
         if key in self.explained:
             remark = f"the same as {self.explained[key]}"

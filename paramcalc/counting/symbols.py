@@ -17,7 +17,7 @@ class SymbolTable:
         return symbolic.rename_symbols(size, self.add)
 
     def add(self, symbol: str, value: int, origin: str) -> str:
-        """Add a symbol; the name under which it stands, with primes if the letter has another value."""
+        """Add a symbol; return its name, with primes if the letter already has another value."""
         while symbol in self.symbols and self.symbols[symbol].value != value:
             symbol += "'"
         self.symbols.setdefault(symbol, Symbol(symbol=symbol, value=value, origin=origin))

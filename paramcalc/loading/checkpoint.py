@@ -35,7 +35,7 @@ def checkpoint_dtype(fields: Mapping[str, Any], family: str, origin: str, *, qua
 
 
 QUANT_CONFIG_KEYS = ("quantization_config", "compression_config", "quantization", *QUANTIZATION_SIDECARS)
-# Keys that belong to the quantization config but stand next to it in DeepSeek-V4's files; DeepseekV4Config moves them.
+# Keys that belong to the quantization config but are next to it in DeepSeek-V4's files; DeepseekV4Config moves them.
 KEYS_NEXT_TO_QUANT_CONFIG = ("expert_dtype",)
 
 

@@ -162,7 +162,7 @@ class ConfigModelSource(NamedTuple):
 
         def tree(overrides: Mapping[str, Any]) -> Component:
             if not PLAIN_TYPES.issuperset(map(type, overrides.values())):
-                return self.tree(overrides)  # an override may be a whole section, in which the next one has its place
+                return self.tree(overrides)  # an override may be a section that the next override changes
             names = tuple(overrides)
             if names not in resolved:
                 paths = [field_path(self.fields, name, self.field_names()) for name in names]

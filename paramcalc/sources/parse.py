@@ -94,9 +94,9 @@ def _yaml(text: str, origin: str) -> Any:
         return yaml.load(text, Loader=StrictLoader)  # noqa: S506  (a SafeLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        position = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
         problem = getattr(error, "problem", None) or str(error)
-        raise SourceError(f"{origin} is not valid YAML: {problem}{where}") from error
+        raise SourceError(f"{origin} is not valid YAML: {problem}{position}") from error
     except (RecursionError, ValueError, AttributeError, LookupError) as error:
         # PyYAML raises the last two for a value that does not fit its explicit tag, as in !!bool abc.
         raise SourceError(f"{origin} is not usable YAML: {error}") from error
