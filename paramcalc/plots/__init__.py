@@ -1,1 +1,1 @@
-"""What plots of sweeps and designs show, as data; the drawers are in `render`."""
+"""Plots of sweeps and designs as data; `render` draws them."""

@@ -1,4 +1,4 @@
-"""Which plots suit a report."""
+"""The choice of plots for a report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def choose_plots(report: ScaleReport | DesignReport, base: Model, kinds: Sequenc
 
 
 def suitable_plots(report: ScaleReport | DesignReport) -> list[PlotKind]:
-    """Of two axes a heat map, of one the categories, of a design its frontier; of experts what is active, too."""
+    """A heat map for two axes, categories for one, the frontier for a design; for experts the active parameters too."""
     first: PlotKind = "categories"
     if isinstance(report, DesignReport):
         first = "frontier"
@@ -34,7 +34,7 @@ def suitable_plots(report: ScaleReport | DesignReport) -> list[PlotKind]:
 
 
 def check_plot_kind(kind: str) -> None:
-    """Raises ParamcalcError where there is no such kind of plot."""
+    """Check the name of a kind of plot. Raises ParamcalcError with the known names."""
     if kind not in PLOT_KINDS:
         raise ParamcalcError(f"unknown kind of plot {kind!r}", "known: " + ", ".join(PLOT_KINDS))
 

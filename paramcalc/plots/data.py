@@ -21,7 +21,7 @@ AXIS_LABELS = {
 
 
 class CategoryAxis(NamedTuple):
-    """Places side by side, whatever their values."""
+    """An axis of categories: evenly spaced places."""
 
     label: str
     values: tuple[Any, ...]
@@ -36,7 +36,7 @@ class Mark(NamedTuple):
 
 
 class HeatMap(NamedTuple):
-    """Parameters over a grid, a row for each y from the lowest on; None where there is no such model."""
+    """Parameters over a grid, one row for each y from the lowest up; None for an impossible model."""
 
     title: str
     x: CategoryAxis
@@ -47,7 +47,7 @@ class HeatMap(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """Parameters by category, stacked; nothing where there is no such model."""
+    """Parameters by category, stacked; empty for an impossible model."""
 
     title: str
     x: CategoryAxis
@@ -74,7 +74,7 @@ class Series(NamedTuple):
     dots: tuple[Dot, ...]
     joined: bool
     best: int | None = None
-    distinction: str = ""  # what the best one is
+    distinction: str = ""  # label of the best one
 
 
 class NumberAxis(NamedTuple):
@@ -101,7 +101,7 @@ class Scatter(NamedTuple):
     x: NumberAxis
     y: NumberAxis
     series: tuple[Series, ...]
-    diagonal: str = ""  # what lies where both figures are the same
+    diagonal: str = ""  # label of the line on which both figures are equal
 
 
 Plot = HeatMap | Bars | Scatter

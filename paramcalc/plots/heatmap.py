@@ -63,7 +63,7 @@ def marks_on_grid(references: Sequence[Reference], x: CategoryAxis, y: CategoryA
 
 
 def between(values: Sequence[int], value: int) -> float | None:
-    """The place of a value among increasing ones, in fractions; None outside of them."""
+    """The position of a value among increasing ones, in fractions of a step; None outside their range."""
     for i, (low, high) in enumerate(pairwise(values)):
         if low <= value <= high:
             return i + (value - low) / (high - low)
@@ -90,7 +90,7 @@ def rounds(low: float, high: float, steps: Sequence[int]) -> tuple[int, ...]:
 
 
 def bars_of(report: ScaleReport | DesignReport, base: Model) -> Bars:
-    """Parameters by category at every point. Raises ParamcalcError where there are too many of them."""
+    """Parameters by category at every point. Raises ParamcalcError for too many points."""
     if len(report.rows) > MOST_BARS:
         problem = f"{len(report.rows):,} points are too many to stack; there is room for {MOST_BARS}"
         raise ParamcalcError(problem, "sweep fewer values, or two axes with --plot-kind heatmap")
@@ -104,7 +104,7 @@ def bars_of(report: ScaleReport | DesignReport, base: Model) -> Bars:
 
 
 def category_totals(tree: Component) -> dict[str, int]:
-    """The parameters of each category: what `count` says."""
+    """The parameters of each category, as `count` reports them."""
     found: dict[str, int] = {}
     for tally in tree.totals():
         if tally.role == "parameter" and tally.total:

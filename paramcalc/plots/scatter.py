@@ -20,7 +20,7 @@ NEARLY_EQUAL = 0.1  # share of the largest value within which all values count a
 
 
 def frontier_plot(report: DesignReport) -> Scatter:
-    """The width (or whatever was sought) that meets the budget at each depth, with published models."""
+    """The width (or the solved field) that meets the budget at each depth, with published models."""
     sought = report.goal.solve
     rows = [(i, row) for i, row in enumerate(report.rows) if row.valid]
     dots = tuple(Dot(row.depth or 0, row.at[sought], str(row.at[sought])) for _, row in rows)
@@ -39,7 +39,7 @@ def frontier_plot(report: DesignReport) -> Scatter:
 
 
 def aim(report: DesignReport) -> str:
-    """What a design is to come close to, in a few words."""
+    """The goal of a design in a few words."""
     return (
         f"largest on {report.assumptions.gpu}"
         if report.goal.budget is None
@@ -89,7 +89,7 @@ def point_series(report: ScaleReport | DesignReport) -> list[Series]:
 
 
 def has_experts(report: ScaleReport | DesignReport) -> bool:
-    """Whether any point has parameters that a token does not use."""
+    """True if a token leaves some parameters of any point unused."""
     return any(row.parameters and row.parameters.active != row.parameters.total for row in report.rows)
 
 
@@ -108,12 +108,12 @@ def ladder_series(
 
 
 def near(one: Reference, sizes: Sequence[int], times: int) -> bool:
-    """Whether a published model has up to so many times the parameters of these sizes, or as many times fewer."""
+    """True if a published model has between 1/`times` and `times` times the parameters of these sizes."""
     return min(sizes) <= one.parameters.total * times and one.parameters.total <= max(sizes) * times
 
 
 def far(values: Sequence[int]) -> bool:
-    """Whether values differ so much that only a logarithmic axis shows them all."""
+    """True if the values need a logarithmic axis."""
     return max(values) > FAR * max(1, min(values))
 
 

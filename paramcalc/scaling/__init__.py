@@ -1,1 +1,1 @@
-"""Depth against width: one model among others, before any of them exists."""
+"""Depth against width: comparison of models before any of them exists."""

@@ -1,4 +1,4 @@
-"""The review of a change: which fields of a config differ, and what each of them did to the count."""
+"""Review of a config change: the fields that differ and the effect of each on the count."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from paramcalc.tree.weights import CATEGORIES
 if TYPE_CHECKING:
     from paramcalc.reports.shapes.compare import ChangeDict, ChangeStepDict, DifferenceDict, FieldChangeDict
 
-CLASS = "architectures"  # the field that says which class is counted
+CLASS = "architectures"  # the field that names the counted class
 
 
 class ConfigChange(NamedTuple):
-    """A field that differs: where it stands, every key it may have there, and what it means in either file."""
+    """A field that differs: its section, every key it may have there, and its value in both files."""
 
     section: tuple[str, ...]
     keys: tuple[str, ...]
@@ -34,14 +34,14 @@ class ConfigChange(NamedTuple):
 
 
 class CountedStep(NamedTuple):
-    """Changes that were made together, and what the model then counts by category."""
+    """Changes made together, and the parameters by category after them."""
 
     changes: tuple[ConfigChange, ...]
     counts: Mapping[str, int]
 
 
 def change_figures(models: Sequence[Model]) -> ChangeDict | None:
-    """What led from one model to another; None unless there are two of one family that differ in fields alone."""
+    """The changes that lead from one model to the other; None unless two models of one family differ in fields alone."""
     if len(models) != 2 or models[0].family != models[1].family:
         return None
     old, new = models
@@ -67,7 +67,7 @@ def parameters_by_category_total(tree: Component) -> dict[str, int]:
 
 
 def difference(old: Mapping[str, int], new: Mapping[str, int]) -> DifferenceDict:
-    """What is more or less, in all and by category."""
+    """The difference in parameters, in total and by category."""
     by_category: dict[str, int] = {
         category: new[category] - old[category] for category in CATEGORIES if new[category] != old[category]
     }
@@ -80,7 +80,7 @@ def change_as_json(change: ConfigChange) -> FieldChangeDict:
 
 
 def json_value(value: Any) -> Any:
-    """A value as JSON knows it; what a YAML file may hold beside is text."""
+    """A value as JSON; other values of YAML files become text."""
     if isinstance(value, Mapping):
         return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -94,7 +94,7 @@ def json_value(value: Any) -> Any:
 
 
 def changed_fields(old: Model, new: Model) -> list[ConfigChange]:
-    """The fields that differ, in the order of the new file, then what only the old one states."""
+    """The fields that differ, in the order of the new file, then those that only the old one states."""
     found = [
         change
         for change in differing_fields(old.variants.stated_config(), new.variants.stated_config())
@@ -106,7 +106,7 @@ def changed_fields(old: Model, new: Model) -> list[ConfigChange]:
 
 
 def differing_fields(old: StatedConfig, new: StatedConfig, section: tuple[str, ...] = ()) -> Iterator[ConfigChange]:
-    """Fields that do not mean the same: that one file leaves out what the other says of a default is no difference."""
+    """Fields with different effective values: a default that only one file states is no difference."""
     for name in dict.fromkeys([*map(new.canonical_name, new.fields), *map(old.canonical_name, old.fields)]):
         before, after = old.effective_value(name), new.effective_value(name)
         inner, beside = section_of(old, name), section_of(new, name)
@@ -117,20 +117,20 @@ def differing_fields(old: StatedConfig, new: StatedConfig, section: tuple[str, .
 
 
 def section_of(stated: StatedConfig, name: str) -> StatedConfig | None:
-    """A section that the file has under this very name, as it is read there; None for any other field.
+    """A section that the file has under this name, with its schema; None for any other field.
 
-    One that a file leaves out may be another model's by default, and so is no section of which nothing is said.
+    A section that a file leaves out may hold another model by default, so it is not treated as an empty section.
     """
     value = stated.fields.get(name)
     return stated.sections.get(name, StatedConfig(value)) if isinstance(value, Mapping) else None
 
 
 def same_value(old: Any, new: Any) -> bool:
-    """Whether two values are one: true is not 1, though 1.0 is, and what is no number is itself."""
+    """True if two values are equal: 1 equals 1.0 but not true, and NaN equals itself."""
     return (old == new and isinstance(old, bool) == isinstance(new, bool)) or repr(old) == repr(new)
 
 
-# -- what they did -----------------------------------------------------------------------------------------------
+# -- effects ---------------------------------------------------------------------------------------------------
 
 
 def apply_in_turn(old: Model, new: Model) -> Iterator[CountedStep]:
@@ -163,7 +163,7 @@ def apply_in_turn(old: Model, new: Model) -> Iterator[CountedStep]:
 def with_all(
     fields: Mapping[str, Any], target: Mapping[str, Any], changes: Sequence[ConfigChange]
 ) -> Mapping[str, Any]:
-    """The fields, with what `target` says of those that change."""
+    """The fields with the values of `target` for those that change."""
     for change in changes:
         fields = with_one(fields, target, change.section, change.keys)
     return fields
@@ -172,7 +172,7 @@ def with_all(
 def with_one(
     fields: Mapping[str, Any], target: Mapping[str, Any], section: Sequence[str], keys: Sequence[str]
 ) -> Mapping[str, Any]:
-    """The fields, with one of them, in a section perhaps, as `target` has it, or has it not."""
+    """The fields with one field, possibly in a section, set or removed as in `target`."""
     if not section:
         kept = {key: value for key, value in fields.items() if key not in keys}
         return kept | {key: target[key] for key in keys if key in target}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 COMPARE_CONTEXT = 8192  # tokens, where none are given; stated with the result
 DIGITS = 6  # significant ones of a ratio
 ALWAYS = ("kv_cache.bytes_per_token",)  # that a model keeps nothing is worth a line
-# What is compared of each report, under the names it has there.
+# The figures of each report that are compared, by their names there.
 COUNTED = (
     "parameters.total",
     "parameters.active",
@@ -45,7 +45,7 @@ STORED = (
     "state.per_sequence",
 )
 COMPUTED = ("per_token.total", "per_token.attention")
-# Whose names they are; "shape" is this comparison's own.
+# The report that each name belongs to; "shape" is this comparison's own.
 Name = tuple["ComparedReport", str]
 
 
@@ -54,17 +54,17 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the model."""
 
     @property
     def source(self) -> str:
-        """Where it is from."""
+        """The source of the model."""
 
 
 def compare(models: Sequence[Model], *, context: int = COMPARE_CONTEXT, only_different: bool = False) -> CompareReport:
     """Set several models side by side, with differences and ratios to the first, at `context` tokens.
 
-    Of two of one family it says too which config fields differ, and what each of them did to the count.
+    For two models of one family, the report also has the config fields that differ and the effect of each on the count.
     `only_different` leaves out figures that are the same for all. Raises ParamcalcError for fewer than two models.
     """
     from paramcalc.reports.compare import CompareReport
@@ -75,7 +75,7 @@ def compare(models: Sequence[Model], *, context: int = COMPARE_CONTEXT, only_dif
 def compare_figures(
     models: Sequence[Model], *, context: int = COMPARE_CONTEXT, only_different: bool = False
 ) -> CompareReportDict:
-    """The same as plain data: the keys and the order of `CompareReport`."""
+    """The comparison as plain data: the keys and the order of `CompareReport`."""
     check_models(models)
     found = [compared_figures(model, context) for model in models]
     rows = [row for row in compare_rows_data([one.values for one in found]) if row["differs"] or not only_different]
@@ -110,24 +110,24 @@ def check_models(models: Any) -> None:
 
 
 def model_labels(models: Sequence[Named]) -> list[str]:
-    """What to call each model: its name, or the source of those that share one, with a number if it must be."""
+    """A label for each model: its name, or its source if names repeat, with a number if sources repeat too."""
     names = Counter(model.name for model in models)
     told = [model.name if names[model.name] == 1 else model.source for model in models]
     return [text if told.count(text) == 1 else f"{text} ({told[: i + 1].count(text)})" for i, text in enumerate(told)]
 
 
 def labelled(models: Sequence[Model], texts: Sequence[Sequence[str]]) -> list[str]:
-    """What is to be said of each model, under its name."""
+    """The warnings or notes of each model, labelled with its name."""
     return [f"{label}: {text}" for label, own in zip(model_labels(models), texts, strict=True) for text in own]
 
 
 def format_warnings(models: Sequence[Model], formats: Sequence[str]) -> list[str]:
-    """What each model's weights are in, where that is not the same: bytes tell of it as much as of sizes."""
+    """A note with the format of each model's weights where formats differ, because byte figures then differ too."""
     return labelled(models, [[f"weights in {text}"] for text in formats]) if len(set(formats)) > 1 else []
 
 
 class ComparedFigures(NamedTuple):
-    """One model's figures by name, and what is to be said of them."""
+    """One model's figures by name, with warnings and notes."""
 
     values: Mapping[Name, ShapeValue]
     warnings: Sequence[str]
@@ -148,7 +148,7 @@ def compared_figures(model: Model, context: int) -> ComparedFigures:
 
 
 def figure_at(report: Mapping[str, object], name: str) -> int:
-    """The figure under a name with dots; 0 where there is no such part."""
+    """The figure under a dotted name; 0 if the report has no such part."""
     place: object = report
     for step in name.split("."):
         place = place.get(step) if isinstance(place, Mapping) else None
@@ -178,7 +178,7 @@ def difference_to(value: ShapeValue, base: ShapeValue) -> Number | None:
 
 
 def ratio_to(value: ShapeValue, base: ShapeValue) -> float | None:
-    """How many times the first, to six significant digits."""
+    """The ratio to the first model, to six significant digits."""
     if not isinstance(value, int | Fraction) or not isinstance(base, int | Fraction) or not base:
         return None
     return significant(Fraction(value) / base)

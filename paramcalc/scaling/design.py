@@ -1,4 +1,4 @@
-"""The other way round: for each depth the width whose model is closest to a budget, or one field that meets it."""
+"""Inverse of a sweep: for each depth the width (or another field) whose model comes closest to a budget."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def design(
 ) -> DesignReport:
     """Models around `base` that come closest to a budget: of parameters, of operations, of bytes, or of a device.
 
-    For each depth (the base's own where none is given, a spread where there is no base) the width is sought, a multiple
-    of the smallest step that gives whole heads and of `multiple_of`; with `solve` one field is, and the width stays.
+    For each depth (by default the base's own, or a spread without a base) the search varies the width, in multiples of
+    the smallest step that gives whole heads and of `multiple_of`; with `solve` it varies one field and keeps the width.
     `budget` is a count, or bytes for weight-bytes; without one the models are as large as `gpu` holds. `overlay` names
-    published ladders to set beside. Raises ParamcalcError for what is not understood.
+    published ladders for comparison. Raises ParamcalcError for invalid arguments.
     """
     from paramcalc.reports.scaling import DesignReport
 
@@ -147,11 +147,11 @@ def with_closeness(row: PointDict, aim: Goal) -> DesignPointDict:
     }
 
 
-# -- what is sought -----------------------------------------------------------------------------------------------
+# -- the search space ---------------------------------------------------------------------------------------------
 
 
 class SearchSpace(NamedTuple):
-    """What is varied at one depth, in steps of so much: the changes for some, and where they are on the axes."""
+    """The size that varies at one depth, in equal steps: the config changes for a number of steps, and their place."""
 
     step: int
     changes: Callable[[int], dict[str, Any]]
@@ -179,7 +179,7 @@ def field_space(values: Values, name: str, multiple_of: int, stated: StatedConfi
     key = rule_field(values, name, stated)
     width = values[WIDTH_FIELD].value if is_size(values, WIDTH_FIELD) else 0
     own, step = bool(width) and key == values[WIDTH_FIELD].key, multiple_of
-    # Powers of two, and what heads may be.
+    # Powers of two, and possible numbers of heads.
     probes = {1 << power for power in range(18)} | {n for n in range(1, width + 1) if width % n == 0}
 
     def place(count: int) -> dict[str, Any]:

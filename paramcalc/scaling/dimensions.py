@@ -10,7 +10,7 @@ from paramcalc.tree.containers import Stack, stacks
 from paramcalc.tree.language import is_tower, language_model
 from paramcalc.tree.weights import TOWER_CATEGORIES, Category, effective_category
 
-# What the hidden channels of a feed-forward network are called, by what it is for.
+# The name of the hidden channels of a feed-forward network, by its category.
 HIDDEN_NAMES: Mapping[Category | None, str] = {"experts": "expert_d_ff", "shared_experts": "shared_expert_d_ff"}
 SIZES = (
     "d_model",
@@ -29,11 +29,11 @@ ShapeValue = int | Fraction | tuple[int | Fraction, ...] | None
 
 
 def model_shape(tree: Component) -> dict[str, ShapeValue]:
-    """Layers, widths and heads of the language model, or of all of a model that is nothing else.
+    """Layers, widths and heads of the language model, which may be the whole model.
 
-    `sequential_steps` are the layers that a token passes through one after the other, a shared one as often as it
-    runs, an encoder's and then a decoder's; `aspect_ratio` is d_model for each of them, and `ffn_ratio` the hidden
-    channels of a dense FFN for each of the width.
+    `sequential_steps` counts the layers that a token passes through in sequence: shared layers once per pass, an
+    encoder's and then a decoder's. `aspect_ratio` is d_model / sequential_steps, `ffn_ratio` is d_ff / d_model of
+    dense FFNs.
     """
     layered = [stack for stack in stacks(language_model(tree)) if not is_tower(stack)]
     by_role = layers_by_role(layered)
@@ -67,10 +67,10 @@ def layers_by_role(layered: list[Stack]) -> dict[str, int]:
 
 
 def component_dimensions(component: Component, outer: Category | None = None) -> Iterator[dict[str, int]]:
-    """What each component below this one, and it itself, is known by.
+    """The sizes of this component and of each component below it.
 
-    Experts' hidden channels have names of their own, and their width may be a latent's (Nemotron-H), so it says nothing
-    of the model's.
+    Hidden channels of experts have their own names, and the width of experts is ignored: it may be that of a latent
+    (Nemotron-H).
     """
     category = effective_category(outer, component.category)
     if category in TOWER_CATEGORIES:
@@ -84,6 +84,6 @@ def component_dimensions(component: Component, outer: Category | None = None) ->
 
 
 def one_or_all(values: Iterable[int | Fraction]) -> ShapeValue:
-    """The only value, all of them in ascending order, or None where there is none."""
+    """The only value, all values in ascending order, or None if there is none."""
     found: tuple[int | Fraction, ...] = tuple(sorted(values))
     return found[0] if len(found) == 1 else found or None

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from paramcalc.scaling.scaling_rules import ScalingRules
 
 FORWARD_AND_BACKWARD = 3  # forward, and twice as much backward
-NO_LAYER = -1  # what is in no layer, among the numbers of layers
+NO_LAYER = -1  # stands for "outside of layers" among layer numbers
 TOKENS_PER_PARAMETER = 20  # tokens for each parameter (Hoffmann et al. 2022, 2203.15556, table 3)
 
 
 class SweepSettings(Frozen):
-    """What is asked of every point."""
+    """The settings of a sweep: the same for every point."""
 
     assumed: Assumptions
     training_tokens: int | None = None  # None: Chinchilla's 20 for each parameter that a token uses
@@ -59,7 +59,7 @@ class SweepSettings(Frozen):
 
 
 class Evaluator:
-    """The base, and what is asked of the models around it."""
+    """Figures of the models around a base, under the same settings."""
 
     def __init__(self, base: Model, question: SweepSettings) -> None:
         self.base, self.question = base, question
@@ -75,23 +75,23 @@ class Evaluator:
         self.decodes = any(stack.causal for stack in stacks(language_model(base.tree)))
 
     def warnings(self) -> list[str]:
-        """What is to be said of the base, and of the format its weights are in."""
+        """Warnings about the base and about the format of its weights."""
         return [*self.base.warnings, *weights.storage_plan(self.base, self.question.assumed).warnings]
 
     def model(self, changes: Mapping[str, Any]) -> Model:
-        """The base with other values in some fields. Raises ParamcalcError where there is no such model."""
+        """The base with other values in some fields. Raises ParamcalcError for impossible values."""
         return self.base.replace(tree=self.pool.call(self.build, changes))
 
     def checked(self, changes: Mapping[str, Any], axis: str) -> Mapping[str, Any]:
-        """The changes for another width or depth. Raises ImpossibleError where the model stays what it is.
+        """The changes for another width or depth. Raises ImpossibleError if they leave the model as it is.
 
-        Where a recipe takes a size from elsewhere the changed field is none of its sizes.
+        That happens where a recipe takes the size from another field.
         """
         if all(self.stated.get(key) == value for key, value in changes.items()):
             return changes
         try:
             same = self.sums(self.model(changes)) == self.base_sums
-        except ParamcalcError:  # which is told at the point
+        except ParamcalcError:  # reported at the point
             return changes
         if same:
             names = ", ".join(changes)
@@ -99,7 +99,7 @@ class Evaluator:
         return changes
 
     def sums(self, model: Model) -> Totals:
-        """What adds up of a model."""
+        """The totals of a model."""
         return self.adder.of_parts([(unit.key(), unit) for unit in counted_parts(model.tree)])
 
     def point(self, changes: Mapping[str, Any]) -> OutcomeDict:
@@ -144,12 +144,12 @@ class Evaluator:
         }
 
     def weight_bytes(self, model: Model, found: Sequence[tuple[Hashable, CountedPart]], sums: Totals) -> int:
-        """Bytes of the weights in the format that is assumed: what `memory` says."""
+        """Bytes of the weights in the assumed format, as `memory` reports them."""
         if self.size is not None and not sums.buffers:
             return self.size * sums.total
         key = tuple(model.tree.parts()), *[key for key, _ in found]
         one = self.known.get(key)
-        if one is None:  # kept with the parts, so that nothing else can have their identity
+        if one is None:  # stored with the parts, so that no other object can get their identity
             one = self.known[key] = (None if self.by_layers else self.bytes_by_layer(model)), found
         sizes, _ = one
         if sizes is None:
@@ -161,7 +161,7 @@ class Evaluator:
         return sum(map(mul, sizes, (1, *times.values())))
 
     def bytes_by_layer(self, model: Model) -> list[int] | None:
-        """What lies outside of layers takes, and one layer of each kind; None where that does not add up to all."""
+        """Bytes outside of the layers, then bytes of one layer of each kind; None if these do not add up to all."""
         short = one_of_each_layer(model.tree)
         if short is None:
             return None
@@ -175,7 +175,7 @@ class Evaluator:
         return weights.storage_plan(model, self.question.assumed).stored
 
     def latency(self, sums: Totals, *, stored: int, forward: int) -> LatencyDict | None:
-        """The estimate for one decoding step of the batch, where a device is asked for and the model decodes."""
+        """The estimate for one decoding step of the batch; None without a device or a decoder."""
         device, batch = self.question.device, self.question.assumed.batch
         if device is None or not self.decodes:
             return None
@@ -191,7 +191,7 @@ class Evaluator:
 
 
 def element_bytes(model: Model, assumed: Assumptions) -> int | None:
-    """Bytes of each parameter, where all have the same; None where tensors must be asked one by one."""
+    """Bytes per parameter if they are the same for all; None if they depend on the tensor."""
     simple = model.dtype if assumed.dtype is None and model.quantization is None else assumed.dtype
     if simple is None or assumed.dtype_of or is_gguf(simple):
         return None
@@ -202,7 +202,7 @@ def element_bytes(model: Model, assumed: Assumptions) -> int | None:
 
 
 def one_of_each_layer(tree: Component) -> Component | None:
-    """A model that stands for all depths of it; None where its layers are not in one stack that it holds itself."""
+    """The model with one layer of each kind; None unless its layers are in one stack at the top of the tree."""
     found = stacks(tree)
     name = next((name for name, part in tree.parts().items() if part is found[0]), None) if len(found) == 1 else None
     if name is None or not isinstance(tree, Block):

@@ -1,12 +1,12 @@
-"""How long one token takes to decode, by the roofline: an estimate, and it says so.
+"""Decoding time of one token by the roofline model: an estimate, marked as such.
 
 A step moves the weights that its tokens use and the caches of its sequences through the memory, and multiplies; the
-slower of the two sets the pace (Williams et al. 2009). Beside it each layer costs its launches, whatever its width:
-that is what depth costs. Decimal GB/s and dense TFLOPS as the vendors state them; what engines reach is less: Llama 3
-8B in bfloat16 takes 5.4 ms here on an H100 at 8k, and 6 to 7 in engines.
+slower of the two sets the pace (Williams et al. 2009). In addition each layer costs kernel launches, independent of its
+width: the cost of depth. Decimal GB/s and dense TFLOPS as vendors state them; engines reach less: Llama 3 8B in
+bfloat16 takes 5.4 ms here on an H100 at 8k, and 6 to 7 ms in engines.
 
-Of a batch each token picks its experts apart from the others, all experts alike: of those that one token uses a share p
-of, b tokens leave a share (1 - p)^b idle. An input embedding is looked up, a row for each token, unless it is the head.
+Each token of a batch picks its experts independently and uniformly: if one token uses a share p of them, b tokens leave
+a share (1 - p)^b idle. An input embedding is looked up, one row per token, unless it is the head.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ LAUNCH_NS = 2_500  # from one kernel to the next within a captured graph
 
 
 def elements_read(*, total: int, active: int, routed: int, looked_up: int, batch: int) -> int:
-    """Elements of the weights that a step of so many tokens reads: of the routed ones those that any of them uses."""
+    """Weight elements that a step of `batch` tokens reads; of routed experts, those that any of the tokens uses."""
     share = 1 - (total - active) / routed if routed else 1.0
     return total - looked_up - int(routed * (1 - share) ** batch)
 
 
 def latency_assumptions(device: Device) -> LatencyInfoDict:
-    """What the estimate rests on, to be stated with it."""
+    """The assumptions of the estimate, reported with it."""
     return {
         "bandwidth_gb_s": device.bandwidth_gb_s,
         "bf16_tflops": device.bf16_tflops,
@@ -39,7 +39,7 @@ def latency_assumptions(device: Device) -> LatencyInfoDict:
 
 
 def untimed_note(device: Device | None) -> list[str]:
-    """That a step's time is asked for and not estimated, of a device that is only a size."""
+    """A note that no step time is estimated for a device given only as a memory size."""
     if device is None or device.bandwidth_gb_s is not None:
         return []
     return [f"{device.name}: its bandwidth is not known, so the time of a step is not estimated"]

@@ -1,4 +1,4 @@
-"""Published ladders: models of one design in many sizes, to set beside those of a sweep."""
+"""Published ladders: models of one design in many sizes, for comparison with a sweep."""
 
 from __future__ import annotations
 

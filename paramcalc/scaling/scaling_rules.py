@@ -1,4 +1,4 @@
-"""One rule set for models of another depth or width: what grows with them, what stays.
+"""Rules for models of another depth or width: which fields scale and which stay.
 
 Another width d: head_dim stays and heads grow in proportion, so that h = d / head_dim where heads fill the width;
 key/value heads keep their ratio to the query heads, a single one stays single; feed-forward widths keep their ratio to
@@ -49,13 +49,13 @@ COARSEST = 256  # multiple to which a feed-forward width is rounded at most
 
 
 class ImpossibleError(ParamcalcError):
-    """There is no such model under the rules; the message says which rule."""
+    """No model satisfies the rules; the message names the rule."""
 
 
 class ScalingRules(Frozen):
-    """How fields follow the width: in proportion, or not at all."""
+    """The fields that scale with the width: in proportion, or not at all."""
 
-    heads: Follow = "ratio"  # kept: head_dim follows instead
+    heads: Follow = "ratio"  # kept: head_dim scales instead
     kv_heads: Follow = "ratio"
     ffn: Follow = "ratio"
     multiple_of: int | None = None  # of feed-forward widths; None: the power of two that divides the base's, up to 256
@@ -151,9 +151,9 @@ def _unrolled(value: Any) -> list[Any]:
 
 
 def extend_pattern(entries: Any, length: int, name: str) -> Any:
-    """A list (or a text) that goes on in its period, or ends earlier. Raises ImpossibleError where there is none.
+    """A list (or string) extended by its period, or cut. Raises ImpossibleError if it has no period.
 
-    Of lists that say which layers are dense the first ones are no part of the period.
+    In lists of dense and sparse layers, the leading dense ones are not part of the period.
     """
     size = len(entries)
     if length <= size:
@@ -207,7 +207,7 @@ def changes_for_width(values: Values, width: int, follow: ScalingRules) -> dict[
 
 
 def _entry(entry: Mapping[str, Any], values: Values, width: int, follow: ScalingRules) -> dict[str, Any]:
-    """What one layer says of itself, with the same rules: what it leaves to the model is the model's."""
+    """The entry of one layer under the same rules; fields it leaves out are the model's."""
     experts = entry.get("moe") or {}
     own = {
         **{name: FieldValue(name, entry.get(name)) for name in ("head_dim", "d_ff")},
@@ -249,7 +249,7 @@ def _present(values: Values, names: Sequence[str]) -> list[str]:
 
 
 def whole_in_proportion(name: str, size: int, *, width: int, base: int) -> int:
-    """A number in proportion to the width. Raises ImpossibleError where it is no whole number."""
+    """A number in proportion to the width. Raises ImpossibleError unless it is whole."""
     if size * width % base:
         why, step = f"{size} x {width} / {base}", base // gcd(size, base)
         raise ImpossibleError(
@@ -305,5 +305,5 @@ def _each(value: Any, change: Callable[[int], int]) -> Any:
 
 
 def is_size(values: Values, name: str) -> bool:
-    """Whether the model has a field of that name, and it is one whole number."""
+    """True if the model has a field of that name with one whole number."""
     return name in values and isinstance(values[name].value, int) and not isinstance(values[name].value, bool)

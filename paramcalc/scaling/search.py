@@ -1,10 +1,10 @@
-"""The search for the model that comes closest to a goal: bisection over exact figures, no approximation formulas.
+"""Search for the model that comes closest to a goal: bisection over exact figures, without approximation formulas.
 
-A wider model never has fewer parameters, operations or bytes, and of a field it is found out which way it goes. But
-rounding of heads and feed-forward widths can make a step uneven, so the neighbours of the place found are asked too.
-What cannot be stands for the next that can.
-Formats in blocks hold rows of whole blocks in far fewer bytes than others: such sizes are a search of their own.
-Below a limit of bytes, of weights or of a device, the closest is the largest model.
+A wider model never has fewer parameters, operations or bytes; for other fields the direction is determined first.
+Rounding of heads and feed-forward widths can make steps uneven, so neighbours of the result are evaluated too.
+An impossible model stands for the next possible one.
+Block formats store rows of whole blocks in far fewer bytes than others: such sizes are searched separately.
+Under a limit of bytes, for weights or a device, the closest model is the largest one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ REACH = 64  # steps in which the next model that can be is looked for
 
 
 class Goal(NamedTuple):
-    """What the models are to come close to, and what they must not exceed."""
+    """The budget to approach, and the limits not to exceed."""
 
     budget: int | None  # None: as large as the device allows
     match: Match
@@ -42,7 +42,7 @@ class Goal(NamedTuple):
 
     @property
     def capped(self) -> bool:
-        """Whether the budget is a limit: a file or a device is full or it is not, while a count may be missed."""
+        """True if the budget is a limit (bytes of a file or a device); a count may be missed on both sides."""
         return self.match == "weight-bytes"
 
     def measure(self, row: OutcomeDict) -> int:
@@ -64,7 +64,7 @@ class Goal(NamedTuple):
         return row["parameters"]["total"] if self.budget is None or self.capped else -abs(self.beyond(row))
 
     def beyond(self, row: OutcomeDict) -> int:
-        """How far a model is beyond the budget; below it where negative, 0 without one."""
+        """The excess of a model over the budget: negative below it, 0 without a budget."""
         return 0 if self.budget is None else self.measure(row) - self.budget
 
 
@@ -85,13 +85,13 @@ def make_goal(budget: int | None, match: str, asked: SweepSettings, share: str |
 
 
 class Search:
-    """Models that differ from a base in one size, asked as few times as bisection needs."""
+    """Search over models that differ from a base in one size, with as few evaluations as bisection needs."""
 
     def __init__(
         self, bench: Evaluator, aim: Goal, changes: Changes, *, step: int = 1, probes: Sequence[int] = ()
     ) -> None:
         self.bench, self.aim, self.changes, self.probes = bench, aim, changes, probes
-        self.falling = False  # whether more of it makes a smaller model
+        self.falling = False  # True if a larger value makes a smaller model
         self.most = MOST_STEPS
         blocks = () if bench.size is not None else (SHORT_BLOCK, LONGEST_BLOCK)
         self.strides = sorted({1, *(block // gcd(step, block) for block in blocks)})
@@ -100,7 +100,7 @@ class Search:
         self.fitting: dict[int, bool] = {}
 
     def point(self, count: int) -> OutcomeDict:
-        """The model with so many steps of what is sought."""
+        """The point with this number of steps of the searched size."""
         if count not in self.known:
             try:
                 changes = self.changes(count)
@@ -111,7 +111,7 @@ class Search:
         return self.known[count]
 
     def closest(self) -> tuple[int, OutcomeDict]:
-        """The number of steps whose model comes closest, and its figures; an invalid point where none may be chosen."""
+        """The number of steps whose model comes closest, and its figures; an invalid point if no model may be chosen."""
         self.look_around()
         near = 0
         for stride in self.strides:
@@ -125,7 +125,7 @@ class Search:
         return best, self.point(best)
 
     def look_around(self) -> None:
-        """Ask for the models of all probes, which tell whether more makes a model larger, and from where on nothing."""
+        """Evaluate the models of all probes: they show if more steps make a larger model, and where growth ends."""
         sizes = [(count, self.aim.measure(row)) for count in self.probes if (row := self.point(count))["valid"]]
         if len(sizes) < 2:
             return
@@ -156,9 +156,9 @@ class Search:
         return self.aim.merit(self.point(count))
 
     def approach(self, stride: int, near: int) -> int:
-        """Ask for the models around the budget whose number of steps is a multiple of the stride, from `near` on.
+        """Evaluate the models around the budget whose number of steps is a multiple of the stride, from `near` on.
 
-        The last multiple that is inside.
+        Returns the last multiple that is inside.
         """
 
         def valid(first: int, to: int) -> Iterator[int]:
@@ -176,16 +176,16 @@ class Search:
         return turn
 
     def inside(self, count: int) -> bool:
-        """Whether a model is within the budget and the device: a larger one may still be closer."""
+        """True if a model is within the budget and the device, so that a larger one may be closer."""
         return self.aim.beyond(self.point(count)) <= 0 and self.fits(count)
 
     def allowed(self, count: int) -> bool:
-        """Whether a model may be chosen at all."""
+        """True if a model may be chosen."""
         row = self.point(count)
         return row["valid"] and not (self.aim.capped and self.aim.beyond(row) > 0) and self.fits(count)
 
     def fits(self, count: int) -> bool:
-        """Whether weights, caches and all fit where a device is given: what `memory` says of the fullest device."""
+        """True if the fullest device holds the model, as `memory` reports it; also without a device."""
         if self.aim.at_most is None:
             return True
         if count not in self.fitting:

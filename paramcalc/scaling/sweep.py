@@ -58,9 +58,9 @@ def scale(
 ) -> ScaleReport:
     """Figures of every model on a grid around a base: `{"depth": [12, 24], "width": [768, 1536], "vocab_size": [...]}`.
 
-    `depth` and `width` change the fields that belong to them (see `scaling.rules`; `rule` changes how), any other name
-    one field. Further assumptions are those of `memory`. Points that cannot be are in the report, with the reason;
-    `overlay` names published ladders to set beside. Raises ParamcalcError for grids that are not understood.
+    `depth` and `width` change the fields that belong to them (see `scaling/scaling_rules.py`; `rule` changes how); any
+    other name changes one field. Further assumptions are those of `memory`. Impossible points are in the report with
+    the reason; `overlay` names published ladders for comparison. Raises ParamcalcError for invalid grids.
     """
     from paramcalc.reports.scaling import ScaleReport
 
@@ -71,7 +71,7 @@ def scale(
 
 
 def as_model(base: Model | Source) -> Model:
-    """A loaded model, or whatever `load` takes."""
+    """The model itself, or the one that `load` reads."""
     from paramcalc.loading.load import load
 
     return base if isinstance(base, Model) else load(base)
@@ -80,7 +80,7 @@ def as_model(base: Model | Source) -> Model:
 def sweep_settings(
     *, training_tokens: int | None, gpu: str | None, context: int, **assumptions: Unpack[AssumptionOptions]
 ) -> SweepSettings:
-    """What is asked of every point, checked."""
+    """The settings for every point, checked."""
     assumed = assume(context=context, **assumptions)
     return SweepSettings(assumed=assumed, training_tokens=training_tokens, device=device_named(gpu))
 
@@ -103,7 +103,7 @@ def sweep_figures(
     overlay: Sequence[str] = (),
     each: Callable[[int, int], None] | None = None,
 ) -> ScaleReportDict:
-    """The report as plain data; `each` is told how many points are done, and of how many."""
+    """The report as plain data; `each` is called with the number of finished points and of all points."""
     many, beside = check_grid(grid), list(reference_points(overlay, asked))
     bench = Evaluator(base, asked)
     rows: list[PointDict] = []
@@ -138,7 +138,7 @@ def without_gc() -> Iterator[None]:
 
 
 def check_grid(grid: Grid) -> int:
-    """How many points it has. Raises ParamcalcError for an empty axis, too many points, no axis at all."""
+    """The number of points. Raises ParamcalcError for an empty axis, too many points, or no axis."""
     for name, values in grid.items():
         if not _listed(values):
             raise ParamcalcError(f"{name}: no values to sweep", "give a list, like depth=12,24 or depth=12:48:12")
@@ -152,12 +152,12 @@ def check_grid(grid: Grid) -> int:
 
 
 def _listed(values: Any) -> bool:
-    """Whether it is a list that has something in it, or the like."""
+    """True for a list, range or the like that is not empty."""
     return isinstance(values, Sequence) and not isinstance(values, str) and len(values) > 0
 
 
 def sweep_points(bench: Evaluator, grid: Grid, follow: ScalingRules) -> Iterator[PointDict]:
-    """Every point, the last axis running fastest. What a field says holds, whatever follows a width or a depth."""
+    """Every point, the last axis running fastest. An explicit field overrides what depth and width change."""
     base, keys = bench.values, keys_of(bench, grid)
 
     @cache

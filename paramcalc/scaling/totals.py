@@ -1,7 +1,7 @@
-"""What adds up: parameters, operations, bytes kept. Of equal parts they are found once for all points of a sweep.
+"""Additive totals (parameters, FLOPs, cache bytes), computed once per distinct part for all points of a sweep.
 
-A model's amounts are those of its parts, and of a stack those of one layer as often as it is repeated: that is what
-makes a point cost the same at any depth.
+The totals of a model are those of its parts; those of a stack are the totals of one layer times its number of layers.
+That is why a point costs the same at any depth.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from paramcalc.tree.weights import Category, effective_category
 
 
 class Totals(NamedTuple):
-    """Elements, operations and bytes; all of them sums."""
+    """Elements, FLOPs and bytes; all of them are sums."""
 
     total: int = 0
     active: int = 0
     embedding: int = 0
     head: int = 0
-    routed: int = 0  # of experts of which a token uses some
+    routed: int = 0  # of routed experts
     buffers: int = 0
-    forward: int = 0  # operations for one more token at the end of the context; of an encoder, for all of them
+    forward: int = 0  # FLOPs for one more token at the end of the context; in an encoder, for all tokens
     reading: int = 0  # operations for the whole context
     cache_per_token: int = 0
     cache: int = 0  # of the whole batch
@@ -44,13 +44,13 @@ class CountedPart(NamedTuple):
 
     part: Component
     times: int
-    outer: Category | None  # of what it lies in
-    in_language_model: bool  # whether it belongs to the language model, which tokens run through
+    outer: Category | None  # category of the enclosing part
+    in_language_model: bool  # tokens pass through it
     layer: Run | None = None  # of the part, which is a stack: one of its layers, once
-    causal: bool = False  # whether that sees one token after the other
+    causal: bool = False  # decodes one token after the other
 
     def key(self) -> Hashable:
-        """What stands for it in a dict while it is held: units with equal keys have equal amounts."""
+        """A dictionary key, valid while the part is alive: parts with equal keys have equal totals."""
         if self.layer is None:
             return self.outer, self.in_language_model, id(self.part)
         stack: Any = self.part
@@ -105,12 +105,12 @@ class TotalsFolder:
         self.decoding = workload(tokens=1, context=assumed.context, source=source)
         self.whole = workload(tokens=assumed.context, causal=True, source=source)
         self.encoding = workload(tokens=assumed.context, source=assumed.context)
-        # Of models that generate, and not; with each unit, so that nothing else can have the identity of its parts.
+        # By whether the model generates. Each part is stored too, so that no other object can get its identity.
         self.around: Mapping[bool, dict[Hashable, Totals]] = {True: {}, False: {}}
         self.known: Mapping[bool, dict[Hashable, tuple[Totals, CountedPart]]] = {True: {}, False: {}}
 
     def of_parts(self, found: Sequence[tuple[Hashable, CountedPart]]) -> Totals:
-        """Those of all units of a model, each with its key."""
+        """The totals of all parts of a model, each given with its key."""
         generates = any(unit.causal and unit.in_language_model for _, unit in found)
         around = tuple(key for key, unit in found if unit.layer is None)
         if around not in self.around[generates]:  # the same for models that differ in their layers alone
@@ -124,7 +124,7 @@ class TotalsFolder:
         return sums
 
     def of_part(self, key: Hashable, unit: CountedPart, *, generates: bool) -> Totals:
-        """Those of one part, remembered. Of a layer that is passed through often, each pass adds the same."""
+        """The totals of one part, cached. Each further pass through a shared layer adds the same amount."""
         known = self.known[generates]
         one = known.get(key)
         if one is not None:
@@ -140,7 +140,7 @@ class TotalsFolder:
         return found
 
     def measure(self, unit: CountedPart, *, generates: bool) -> Totals:
-        """Those of one part."""
+        """The totals of one part, computed."""
         part = unit.component()
         own = [tally for tally in part.totals(unit.outer) if tally.role == "parameter"]
         found = Totals(
