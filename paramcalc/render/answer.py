@@ -1,4 +1,4 @@
-"""What a command shows: the answers it computed, read into reports, as rows for programs and as a table for people."""
+"""The output of a command: its answers, validated as reports, as rows for programs and as a table for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AnyReport = TypeVar("AnyReport", bound="Report")
 
 
 class View(NamedTuple):
-    """Rows for CSV and Markdown, and the table for a width; each is made when it is asked for."""
+    """Rows for CSV and Markdown, and the table for a width; each is made on demand."""
 
     rows: Callable[[], Sequence[RowData]]
     table: Callable[[int | None], RenderableType | str]

@@ -102,7 +102,7 @@ def shade(band: int, plot: HeatMap) -> str:
 
 
 def ruler(heads: Sequence[str], cell: int) -> str:
-    """The values of the columns under their cells, as many as there is room for."""
+    """The values of the columns under their cells, as far as they fit."""
     line = ""
     for i, head in enumerate(heads):
         start = max(0, i * cell + (cell - len(head)) // 2)
@@ -112,7 +112,7 @@ def ruler(heads: Sequence[str], cell: int) -> str:
 
 
 def bands(plot: HeatMap, *, color: bool) -> Iterator[Text]:
-    """Which colour, or shade, is how much."""
+    """The legend of colours or shades."""
     from rich.text import Text
 
     if not plot.levels:
@@ -172,7 +172,7 @@ def share_text(values: Sequence[int], totals: Sequence[int]) -> str:
 
 
 def cells_in_proportion(values: Sequence[int], cells: int) -> list[int]:
-    """Cells in proportion to values; what rounding leaves over goes to those that lost most by it."""
+    """Cells in proportion to values, by the largest-remainder method."""
     total = sum(values)
     if not total:
         return [0 for _ in values]

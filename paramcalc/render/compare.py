@@ -1,4 +1,4 @@
-"""Models side by side for people: figures are rows, models columns; then what each changed field did."""
+"""Models side by side for people: figures are rows, models are columns; then the effect of each changed field."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ LABELS = {
 
 
 def compare_view(answer: CompareReportDict) -> View:
-    """What `compare` shows."""
+    """The output of `compare`."""
     [report] = validated(CompareReport, [answer])
     return View(lambda: compare_rows(report), lambda width: compare_table(report, width))
 
 
 def compare_table(report: CompareReport, width: int | None) -> Group:
-    """The models, their figures in as many tables as the width asks for, and the review of a change."""
+    """The models, their figures in as many tables as the width requires, and the review of a change."""
     from rich.console import Group
     from rich.text import Text
 
@@ -79,7 +79,7 @@ def compare_table(report: CompareReport, width: int | None) -> Group:
 
 
 def heading_of(label: str, model: ModelInfo) -> RenderableType:
-    """Which model a column is, under the name that the column has."""
+    """The model of a column, under the column's name."""
     return heading(model.model_copy(update={"name": label}))
 
 
@@ -87,7 +87,7 @@ def heading_of(label: str, model: ModelInfo) -> RenderableType:
 
 
 def figures_tables(report: CompareReport, names: Sequence[str], room: int) -> Iterator[RenderableType]:
-    """One table, or where it is too wide even without ratios, several, each with the first model beside others."""
+    """One table; if it is too wide even without ratios, several tables that each start with the first model."""
     if not report.rows:
         return
     rows = list(spaced(report.rows))
@@ -112,7 +112,7 @@ def width_of(columns: Sequence[Column]) -> int:
 
 
 def figure_column(rows: Lines) -> Column:
-    """What the figures are called."""
+    """The names of the figures."""
     return Column("", [label(row) if row else "" for row in rows])
 
 
@@ -126,7 +126,7 @@ def label(row: Compared) -> str:
 def figure_columns(
     rows: Lines, names: Sequence[str], others: Sequence[int], *, least: bool = False
 ) -> Iterator[Column]:
-    """The first model's figures, and those of others with what they are to it; `least` leaves that out."""
+    """The first model's figures, and those of others with differences and ratios to it; `least` omits these."""
     for i in [0, *others]:
         yield Column(short(names[i]), [value_text(row.values[i]) if row else "" for row in rows], right=True)
         if i and not least:
@@ -146,7 +146,7 @@ def short(text: str) -> str:
 
 
 def value_text(value: int | float | tuple[int | float, ...] | None) -> str:
-    """A figure, or all of them where layers differ: two, or from the least to the largest."""
+    """A figure; where layers differ, both values, or the range."""
     if value is None:
         return "-"
     if isinstance(value, tuple):
@@ -162,7 +162,7 @@ def signed(value: int | float | None) -> str:
 
 
 def times(ratio: float | None) -> str:
-    """How many times the first: three decimals, or as many figures as tell anything."""
+    """A ratio to the first: three decimals, or more where they would all be zero."""
     if ratio is None:
         return ""
     if 0 < ratio < 0.001:
@@ -174,7 +174,7 @@ def times(ratio: float | None) -> str:
 
 
 def change_parts(change: Change, room: int) -> Iterator[RenderableType]:
-    """What each field did, one after the other, and the fields that did nothing."""
+    """The effect of each field in turn, and the fields without effect."""
     from rich.text import Text
 
     steps = [step for step in change.steps if step.components]
@@ -191,7 +191,7 @@ def change_parts(change: Change, room: int) -> Iterator[RenderableType]:
 
 
 def steps_table(change: Change, steps: Sequence[ChangeStep], room: int) -> Table:
-    """The fields in order; what was changed together has one difference, beside its first field."""
+    """The fields in order; fields changed together have one difference, in the row of the first."""
     lines = [(field, step if field is step.fields[0] else None) for step in steps for field in step.fields]
     columns = [
         Column("changed", [field.name for field, _ in lines], "difference"),
@@ -209,13 +209,13 @@ def steps_table(change: Change, steps: Sequence[ChangeStep], room: int) -> Table
 
 
 def where(components: dict[str, int]) -> str:
-    """Which categories changed, most first."""
+    """The categories that changed, largest difference first."""
     largest = sorted(components.items(), key=lambda one: -abs(one[1]))
     return ", ".join(f"{name.replace('_', ' ')} {'+' if n > 0 else ''}{human_count(n)}" for name, n in largest)
 
 
 def stated_text(stated: object) -> str:
-    """A field's value as JSON has it; a file that says nothing of it leaves it to the class."""
+    """A field's value as JSON; "default" for a file without the field."""
     return "unstated" if stated is None else stated if isinstance(stated, str) else json.dumps(stated)
 
 
@@ -249,7 +249,7 @@ def cell(value: int | float | tuple[int | float, ...] | None) -> str | int:
 
 
 def change_rows(change: Change, names: Sequence[str]) -> Iterator[RowData]:
-    """A changed field, with what it did to the total where it has a step of its own or leads one."""
+    """A changed field, with its effect on the total if it has a step of its own or leads one."""
     old, new = names
     for step in change.steps:
         for field in step.fields:

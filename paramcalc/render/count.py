@@ -27,7 +27,7 @@ SHORT = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float8_e4m3f
 def count_view(
     answers: Sequence[CountReportDict], *, tree: Sequence[Outlined] | None = None, include_mtp: bool = False
 ) -> View:
-    """What `count` shows; `tree`: the component tree in the place of the categories, where one model is counted."""
+    """The output of `count`; with `tree`, the component tree in place of the categories for a single model."""
     reports = validated(CountReport, answers)
 
     def table(width: int | None) -> RenderableType:
@@ -46,7 +46,7 @@ def count_table(
 ) -> Group:
     """One model: header, layer pattern, parameters by category (or the tree, where `rows` are given), and bytes.
 
-    What a narrow terminal has no room for is left out, never cut: bars first, then rounded figures and notes.
+    A narrow terminal omits columns instead of cutting them: bars first, then rounded figures and notes.
     """
     from rich.console import Group
     from rich.text import Text
@@ -98,7 +98,7 @@ def tree_table(rows: Sequence[Outlined], total: int, room: int) -> Table:
 
 
 def summary_table(report: CountReport, room: int, include_mtp: bool) -> Table:
-    """The named figures beside the total: active, non-embedding, and what is reported apart."""
+    """The named figures next to the total: active, non-embedding, and figures outside the total."""
     p = report.parameters
     rows: list[tuple[str, int, str]] = []
     if p.active != p.total:

@@ -19,7 +19,7 @@ COLUMNS_WIDTH = NAME + FORMULA + NUMBERS + RESULT + 8
 
 
 def explain_view(answers: Sequence[Mapping[str, object]]) -> View:
-    """What `count --explain` shows."""
+    """The output of `--explain`."""
     explanations = validated(Explanation, answers)
     return View(
         lambda: [row for explanation in explanations for row in explanation_rows(explanation)],
@@ -42,7 +42,7 @@ def explanation_text(explanation: Explanation, width: int | None = None) -> str:
 
 
 def _line(line: Line) -> Iterator[str]:
-    """Name, formula, numbers and result in columns; what is too long for its column follows below."""
+    """Name, formula, numbers and result in columns; text too long for its column follows below."""
     name = " " * (INDENT * line.level) + line.name
     if line.result is None:
         yield from wrap(

@@ -1,4 +1,4 @@
-"""A verdict on a device for people: yes or no with its figures, what is the most that fits, and what would help."""
+"""A verdict on a device for people: yes or no with figures, the most that fits, and changes that would help."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPTIONS = {
 
 
 def fit_view(answers: Sequence[FitReportDict]) -> View:
-    """What `fit` shows."""
+    """The output of `fit`."""
     reports = validated(FitReport, answers)
 
     def table(width: int | None) -> Group:
@@ -44,7 +44,7 @@ def fit_view(answers: Sequence[FitReportDict]) -> View:
 
 
 def fit_table(report: FitReport, width: int | None) -> Group:
-    """One verdict. What a narrow terminal has no room for is left out, never cut."""
+    """One verdict. A narrow terminal omits columns instead of cutting them."""
     from rich.console import Group
     from rich.text import Text
 
@@ -70,13 +70,13 @@ def fit_table(report: FitReport, width: int | None) -> Group:
 
 
 def fit_assumptions_text(report: FitReport) -> str:
-    """Under which assumptions the verdict holds, in a line."""
+    """The assumptions of the verdict in one line."""
     stored, cache = report.weights_format, report.kv_cache_dtype
     return assumption_parts(report.assumptions, stored=stored, cache=cache, latent=report.latent)
 
 
 def several(report: FitReport) -> bool:
-    """Whether there is more than one device."""
+    """True for more than one device."""
     return report.per_device.devices > 1
 
 
@@ -124,7 +124,7 @@ def _limit(found: int | None) -> str:
 
 
 def changes_table(changes: Sequence[Change], room: int) -> Table:
-    """Changes as the options that make them, and what is used then."""
+    """Changes as the options that make them, with the bytes used after each."""
     columns = [
         Column("", ["  " + change_text(change) for change in changes]),
         Column("", [human_bytes(change.used_bytes) for change in changes], right=True, rank=1),
@@ -133,7 +133,7 @@ def changes_table(changes: Sequence[Change], room: int) -> Table:
 
 
 def change_text(change: Change) -> str:
-    """`--context 8192`, or what has no option of its own: `4 devices`."""
+    """`--context 8192`, or `4 devices` for a change without an option."""
     option = OPTIONS[change.change]
     return f"{option} {change.to}" if option else f"{change.to} {change.change}"
 

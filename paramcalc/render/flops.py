@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 NARAYANAN = "Narayanan et al. 2021 have 4 x forward for GPT layers that are recomputed, but 3 x for the head."
-# Which kinds of term a narrow terminal can do without, and which goes first.
+# The kinds of term that a narrow terminal omits; the highest rank goes first.
 FLOP_COLUMN_RANKS = {"attention": 2, "recurrence": 3, "matmul": 4, "convolution": 5}
 
 
 def flops_view(answers: Sequence[FlopsReportDict], *, by_part: bool, explain: bool) -> View:
-    """What `flops` shows; `by_part`: a line for each matrix, `explain`: published rules beside the figures."""
+    """The output of `flops`; `by_part`: a line for each matrix, `explain`: published rules of thumb too."""
     reports = validated(FlopsReport, answers)
 
     def rows() -> list[RowData]:
@@ -40,7 +40,7 @@ def flops_view(answers: Sequence[FlopsReportDict], *, by_part: bool, explain: bo
 
 
 def flops_table(report: FlopsReport, width: int | None, *, by_part: bool = False, explain: bool = False) -> Group:
-    """One model. What a narrow terminal has no room for is left out, never cut."""
+    """One model. A narrow terminal omits columns instead of cutting them."""
     from rich.console import Group
     from rich.text import Text
 
@@ -130,7 +130,7 @@ def passes_table(report: FlopsReport, room: int) -> Table:
 
 
 def rules_table(report: FlopsReport, room: int) -> Table:
-    """Published rules for forward and backward, and where they part from the figures above."""
+    """Published rules of thumb for forward and backward, with their differences from the figures above."""
     total, rules = report.training.total, report.rules
     idle = rules.six_nd - 3 * report.forward.matmul
     lines = [

@@ -1,4 +1,4 @@
-"""What can be listed: presets, families, formats, devices. A row for each, and what a narrow terminal leaves out."""
+"""Lists of presets, families, formats and devices: a row for each, and the columns a narrow terminal omits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Info = TypeVar("Info")
 
 
 def list_view(what: str, infos: Iterable[Info], row: Callable[[Info], RowData]) -> View:
-    """The same rows for programs and people."""
+    """The same rows for programs and for people."""
     rows = [row(info) for info in infos]
     return View(lambda: rows, lambda width: listing_table(what, rows, width or WIDE))
 
@@ -60,7 +60,7 @@ def field_lines(row: RowData) -> Table:
 
 
 def preset_row(info: PresetInfo) -> RowData:
-    """A preset with what it counts to and where it comes from."""
+    """A preset with its count and its source."""
     return {
         "name": info.name,
         "family": info.family,
@@ -83,7 +83,7 @@ def family_row(info: FamilyInfo) -> RowData:
 
 
 def dtype_row(info: DtypeInfo) -> RowData:
-    """A format with its bits, its layout and what it leaves as it is."""
+    """A format with its bits, its layout and the tensors it does not convert."""
     return {
         "name": info.name,
         "bits": info.bits if info.exact else f"about {info.bits}",

@@ -23,8 +23,8 @@ PANEL = (5.6, 4.0)  # inches
 DPI = 200
 NO_MODEL_COLOR = "#e8e8e8"  # where there is no model
 MOST_NUMBERS = (8, 10)  # columns and rows up to which cells have their numbers
-MOST_TICKS, LINE = 16, 44  # values beside an axis, and characters under one
-MOST_VECTORS = 2_500  # cells drawn one by one; more of them are an image
+MOST_TICKS, LINE = 16, 44  # labels of a vertical axis, and characters below a horizontal one
+MOST_VECTORS = 2_500  # cells drawn as vectors; more of them become an image
 STYLE = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
@@ -38,7 +38,7 @@ STYLE = {
 
 
 def suffix(path: str) -> str:
-    """The kind of file that a path names. Raises ParamcalcError where there is no such kind."""
+    """The file type of a path, by its suffix. Raises ParamcalcError for an unknown one."""
     found = PurePath(path).suffix.lower()
     if found not in SUFFIXES:
         raise ParamcalcError(f"--plot {path}: not a kind of plot", "name it .svg, .png or .html")
@@ -48,13 +48,13 @@ def suffix(path: str) -> str:
 def needs_matplotlib() -> None:
     """Raises ParamcalcError where matplotlib is not installed."""
     try:
-        import matplotlib  # noqa: F401  (only whether it is there)
+        import matplotlib  # noqa: F401  (only checks that it is installed)
     except ImportError as error:
         raise ParamcalcError("plots as files need matplotlib", "pip install 'paramcalc[plot]'") from error
 
 
 def plot_file(plots: Sequence[Plot], path: str) -> str | bytes:
-    """What the file holds: the plots side by side. Raises ParamcalcError for unknown kinds of files."""
+    """The content of the file: the plots side by side. Raises ParamcalcError for unknown file types."""
     kind = suffix(path)
     needs_matplotlib()
     from matplotlib import style
@@ -107,7 +107,7 @@ def draw_plot(plot: Plot, figure: Figure, axes: Axes) -> None:
 
 
 def draw_heat_map(plot: HeatMap, figure: Figure, axes: Axes) -> None:
-    """Cells in viridis, the lines of equal parameters over them; numbers in the cells, or a scale beside them."""
+    """Cells in viridis with lines of equal parameters; numbers in the cells, or a colour bar."""
     import numpy as np
     from matplotlib.colors import LogNorm
 
@@ -166,7 +166,7 @@ def draw_lines(plot: HeatMap, axes: Axes, totals: Any, *, numbered: bool) -> Non
 
 
 def across(grid: Any) -> Any:
-    """A grid whose gaps are filled from the models on both sides, row by row."""
+    """A grid with gaps interpolated from both sides, row by row."""
     import numpy as np
 
     columns = np.arange(grid.shape[1])
@@ -178,7 +178,7 @@ def across(grid: Any) -> Any:
 
 
 def with_margin(grid: Any) -> Any:
-    """A grid with a margin of half a cell on each side, where its values go on as they were going."""
+    """A grid with an extrapolated margin of half a cell on each side."""
     import numpy as np
 
     for _ in range(2):
@@ -201,7 +201,7 @@ def longest(values: Sequence[Any]) -> int:
 
 
 def marked(set_ticks: Callable[..., Any], values: Sequence[Any], most: int) -> None:
-    """Values under (or beside) their cells, as many as can be read."""
+    """Tick labels of the cells, as many as are readable."""
     every = -(-len(values) // max(1, most))
     shown = range(0, len(values), every)
     set_ticks(list(shown), labels=[printable(str(values[i])) for i in shown])
@@ -271,7 +271,7 @@ LADDER_STYLE = {"linestyle": "none", "markerfacecolor": "none", "markeredgewidth
 def set_axis(
     set_scale: Callable[..., Any], set_ends: Callable[..., Any], set_ticks: Callable[..., Any], of: NumberAxis
 ) -> None:
-    """An axis as it is meant to be."""
+    """Apply scale, ends and ticks to an axis."""
     set_scale("log" if of.logarithmic else "linear")
     set_ticks(of.ticks, labels=list(map(of.written, of.ticks)))
     set_ends(of.low, of.high)

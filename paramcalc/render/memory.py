@@ -1,4 +1,4 @@
-"""A footprint for people: the parts and their sum, what one sequence keeps, the formats, and the assumptions."""
+"""A memory report for people: the parts and their sum, the cache of one sequence, the formats, the assumptions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REPORT_PARTS = ("weights", "kv_cache", "state", "working", "overhead")
 
 
 def memory_table(report: MemoryReport, width: int | None) -> Group:
-    """One model. What a narrow terminal has no room for is left out, never cut."""
+    """One model. A narrow terminal omits columns instead of cutting them."""
     from rich.console import Group
     from rich.text import Text
 
@@ -65,7 +65,7 @@ def memory_parts(report: MemoryReport | PerDevice) -> Iterator[tuple[str, int]]:
 
 
 def memory_assumptions_text(report: MemoryReport) -> str:
-    """Under which assumptions the figures hold, in a line."""
+    """The assumptions of the figures in one line."""
     cache = report.kv_cache
     return assumption_parts(report.assumptions, stored=largest_format(report), cache=cache.dtype, latent=cache.latent)
 
@@ -115,7 +115,7 @@ def memory_parts_table(report: MemoryReport | PerDevice, room: int) -> Table:
 
 
 def kept_table(report: MemoryReport, room: int) -> Table:
-    """What one sequence keeps: what grows with the context, what stops growing, what never grows."""
+    """The cache and state of one sequence: parts that grow with the context, up to a limit, or not at all."""
     lines: list[tuple[str, int, str]] = []
     cache, state, context = report.kv_cache.per_sequence, report.state, report.assumptions.context
     if cache.per_token:
@@ -143,7 +143,7 @@ def kept_table(report: MemoryReport, room: int) -> Table:
 
 
 def formats_table(report: MemoryReport, room: int) -> Table:
-    """How the weights are stored."""
+    """The formats of the weights."""
     shares = list(report.weights.by_format.items())
     columns = [
         Column("", ["weights", *[""] * (len(shares) - 1)]),
@@ -157,7 +157,7 @@ def formats_table(report: MemoryReport, room: int) -> Table:
 
 
 def device_tables(device: PerDevice, room: int) -> Iterator[RenderableType]:
-    """What the fullest device holds: its parts, the rule that divides each tensor, and the stages of a pipeline."""
+    """The memory of the fullest device: its parts, the sharding rule of each tensor, and the pipeline stages."""
     from rich.text import Text
 
     yield Text(f"\nthe fullest of {exact(device.devices)} devices holds:\n")
@@ -191,7 +191,7 @@ def stages_table(device: PerDevice, room: int) -> Table:
 
 
 def memory_models_table(reports: Sequence[MemoryReport], room: int) -> Group:
-    """One row per model, below what is assumed of all of them."""
+    """One row per model, under the common assumptions."""
     from rich.console import Group
     from rich.text import Text
 

@@ -11,7 +11,7 @@ LONGEST_GROUP = 8  # runs that are written out; a longer pattern is cut short
 
 
 def patterns(layers: Sequence[LayerRun]) -> list[str]:
-    """One line per stack, with the stack's name where there are several."""
+    """One line per stack, with the stack's name if there are several."""
     stacks = list(dict.fromkeys(layer.stack for layer in layers))
     lines = []
     for stack in stacks:

@@ -1,4 +1,4 @@
-"""Names beside the points of a figure."""
+"""Labels for the points of a figure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OFFSETS = (
 
 
 def label_points(axes: Axes, texts: Sequence[tuple[float, float, str]]) -> None:
-    """Names beside their points, where they hide neither points nor lines nor each other; else left out."""
+    """Labels next to their points, omitted where they would hide points, lines or each other."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.patheffects import withStroke
 
@@ -49,7 +49,7 @@ def label_points(axes: Axes, texts: Sequence[tuple[float, float, str]]) -> None:
 
 
 def drawn_boxes(axes: Axes) -> Iterator[Any]:
-    """Small boxes around what is drawn: points, and lines at every few pixels."""
+    """Small boxes around points, and along lines at every few pixels."""
     import numpy as np
     from matplotlib.transforms import Bbox
 
@@ -63,5 +63,5 @@ def drawn_boxes(axes: Axes) -> Iterator[Any]:
 
 
 def inside(box: Any, frame: Any) -> bool:
-    """Whether a box lies within another."""
+    """True if a box lies within another."""
     return bool(box.x0 >= frame.x0 and box.x1 <= frame.x1 and box.y0 >= frame.y0 and box.y1 <= frame.y1)

@@ -1,4 +1,4 @@
-"""Sweeps and designs for people: one row per model, what a narrow terminal cannot hold left out."""
+"""Sweeps and designs for people: one row per model; a narrow terminal omits columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Under = Callable[["RenderableType", "ScaleReport | DesignReport", "int | None"],
 
 
 def scale_view(answer: ScaleReportDict, under: Under) -> View:
-    """A sweep; `under` adds what is drawn under the table."""
+    """The output of `scale`; `under` adds a plot below the table."""
     from paramcalc.reports.scaling import ScaleReport
 
     (report,) = validated(ScaleReport, [answer])
@@ -33,7 +33,7 @@ def scale_view(answer: ScaleReportDict, under: Under) -> View:
 
 
 def design_view(answer: DesignReportDict, under: Under) -> View:
-    """A design; `under` adds what is drawn under the table."""
+    """The output of `design`; `under` adds a plot below the table."""
     from paramcalc.reports.scaling import DesignReport
 
     (report,) = validated(DesignReport, [answer])
@@ -57,7 +57,7 @@ def scale_table(report: ScaleReport, width: int | None) -> Group:
 
 
 def _ratios(name: str, figures: Sequence[int | None], base: int, rank: int) -> Column:
-    """How many times the base's figure: twice as deep is twice the layers, twice as wide four times."""
+    """A ratio to the base's figure."""
     cells = [NO_FIGURE if figure is None or not base else f"{Decimal(figure) / base:.2f}" for figure in figures]
     return Column(name, cells, right=True, rank=rank)
 
@@ -93,11 +93,11 @@ def _page(report: ScaleReport | DesignReport, width: int | None, table: Renderab
     return Group(heading(report.model), *told, table, *blank, *problems[:MOST_TABLE_POINTS], *beside)
 
 
-MOST_TABLE_POINTS = 20  # reasons of impossible points that are told; JSON has all
+MOST_TABLE_POINTS = 20  # reasons for impossible points in the table; JSON has all
 
 
 def _problems(rows: Sequence[Point]) -> list[str]:
-    """Why points cannot be, each reason once with the first of them."""
+    """The reasons for impossible points, each once with its first point."""
     places: dict[str, list[str]] = {}
     for row in rows:
         if not row.valid:
@@ -127,7 +127,7 @@ def _notes(report: ScaleReport | DesignReport) -> list[str]:
 
 
 def points_columns(rows: Sequence[Point], *, first: Sequence[Column] = (), more: Sequence[Column] = ()) -> list[Column]:
-    """Where each point is, and its figures."""
+    """The place of each point on the axes, and its figures."""
     axes = list(dict.fromkeys(name for row in rows for name in row.at))
     columns = [*first, *(Column(name, [str(row.at.get(name, NO_FIGURE)) for row in rows], right=True) for name in axes)]
 
@@ -193,7 +193,7 @@ def _milliseconds(nanoseconds: int | None) -> str:
 
 
 def point_row(row: Point) -> RowData:
-    """A point for CSV and Markdown; figures are empty where there is no such model."""
+    """A point for CSV and Markdown; figures of an impossible model are empty."""
     flat: dict[str, Any] = {name: at if isinstance(at, int | str) else str(at) for name, at in row.at.items()}
     flat |= {"valid": str(row.valid).lower(), "problem": row.problem or ""}
     p, f, latency = row.parameters, row.flops, row.latency
@@ -224,7 +224,7 @@ def _aspect(ratio: float | None) -> RowData:
 
 
 def report_rows(report: ScaleReport | DesignReport) -> list[RowData]:
-    """Every point; of published models beside them, with columns for their names, widths and aspect ratios."""
+    """Every point; with published models, columns for their names, widths and aspect ratios too."""
     from paramcalc.reports.scaling import DesignPoint
 
     rows = [design_row(row) if isinstance(row, DesignPoint) else point_row(row) for row in report.rows]

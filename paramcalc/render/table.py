@@ -21,7 +21,7 @@ WIDE = 400  # columns of a pipe or a file, where nothing needs to be left out
 COLUMN_GAP = 3  # columns between two columns
 MANY = 1000  # rows from which on a table is typed line by line
 NARROWEST = 18  # of a column of notes, before it is left out
-BAR, LEAST_BAR = 24, 8  # cells of a full bar where there is room, and the fewest that tell anything
+BAR, LEAST_BAR = 24, 8  # cells of a full bar, and the fewest that are readable
 
 
 def render_text(renderable: RenderableType, *, width: int | None, color: bool) -> str:
@@ -52,7 +52,7 @@ def empty_table() -> Table:
 
 
 def heading(model: ModelInfo) -> Text:
-    """Which model it is, as what it was read, and how far the figures are to be trusted."""
+    """The model, the family and class it is counted as, and its status."""
     from rich.text import Text
 
     head = Text(model.name, style="bold")
@@ -152,14 +152,14 @@ def typed(columns: list[Column]) -> RenderableType:
 
 
 def no_room(names: Iterable[str]) -> str:
-    """What is told of columns that are left out."""
+    """The line about omitted columns."""
     return f"no room for: {', '.join(names)}; a wider terminal shows them, or --format csv"
 
 
 def listing(rows: Sequence[RowData], ranks: Mapping[str, int], room: int) -> tuple[Table, list[str]]:
     """Rows with the same keys as a table, and the columns left out of it.
 
-    `ranks` says which ones a narrow terminal can do without.
+    `ranks` orders the columns that a narrow terminal omits.
     """
     columns = []
     for name in rows[0]:

@@ -9,7 +9,7 @@ RowData = dict[str, str | int]
 
 
 def or_empty(figure: int | None) -> str | int:
-    """A figure, or an empty cell where there is none."""
+    """A figure, or an empty cell for None."""
     return "" if figure is None else figure
 
 

@@ -26,12 +26,12 @@ class Canvas:
         self.cells = [[(" ", "")] * columns for _ in range(rows)]
 
     def put(self, column: int, row: int, text: str, style: str = "") -> None:
-        """Write over what is there."""
+        """Overwrite the characters at a place."""
         for i, character in enumerate(text):
             self.cells[row][column + i] = (character, style)
 
     def has_room(self, column: int, row: int, length: int) -> bool:
-        """Whether a text fits there, with a blank on both sides."""
+        """True if a text fits, with a blank on both sides."""
         around = self.cells[row][max(0, column - 1) : column + length + 1]
         return column >= 0 and column + length <= self.columns and all(cell[0] in " ." for cell in around)
 
@@ -47,7 +47,7 @@ class Canvas:
 
 
 def scatter_text(plot: Scatter, room: int) -> Iterator[Text]:
-    """Points on two axes, a sign for each series, named where there is room."""
+    """Points on two axes, one sign for each series, with labels where they fit."""
     from rich.text import Text
 
     marks = {HEIGHT - 1 - round(plot.y.place(tick) * (HEIGHT - 1)): plot.y.written(tick) for tick in plot.y.ticks}
@@ -65,7 +65,7 @@ def scatter_text(plot: Scatter, room: int) -> Iterator[Text]:
 
 
 def draw_points(canvas: Canvas, plot: Scatter) -> None:
-    """Every point and, where there is room, its name."""
+    """Draw every point, and its label where it fits."""
 
     def at(x: float, y: float) -> tuple[int, int]:
         return round(plot.x.place(x) * (canvas.columns - 1)), canvas.rows - 1 - round(
@@ -104,7 +104,7 @@ def color(number: int) -> str:
 
 
 def sign(number: int, i: int, one: Series) -> str:
-    """What stands for a point."""
+    """The sign of a point."""
     return BEST if one.best == i else SERIES_SIGNS[number % len(SERIES_SIGNS)]
 
 
@@ -119,7 +119,7 @@ def tick_labels(ticks: dict[int, str]) -> str:
 
 
 def legend(plot: Scatter) -> Iterator[Text]:
-    """What the signs stand for."""
+    """The legend of the signs."""
     from rich.text import Text
 
     for number, one in enumerate(plot.series):
@@ -133,7 +133,7 @@ def legend(plot: Scatter) -> Iterator[Text]:
 
 
 def items_in_lines(items: Iterable[Text], room: int) -> Iterator[Text]:
-    """Items in lines, as many as there is room for in each."""
+    """Items wrapped into lines."""
     from rich.text import Text
 
     line = Text()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def trace_view(answers: Sequence[TraceReportDict]) -> View:
-    """What `trace` shows."""
+    """The output of `trace`."""
     reports = validated(TraceReport, answers)
 
     def table(width: int | None) -> Group:
@@ -31,7 +31,7 @@ def trace_view(answers: Sequence[TraceReportDict]) -> View:
 
 
 def trace_table(report: TraceReport, width: int | None) -> Group:
-    """One model. What a narrow terminal has no room for is left out, never cut."""
+    """One model. A narrow terminal omits columns instead of cutting them."""
     from rich.console import Group
     from rich.text import Text
 
@@ -51,7 +51,7 @@ def trace_table(report: TraceReport, width: int | None) -> Group:
 
 
 def block_lines(block: TraceBlock) -> Iterator[tuple[str, str, str, str, str, str]]:
-    """The lines of a block: what it is and what comes in, then its steps."""
+    """The lines of a block: its name, kind and input shape, then its steps."""
     if block.layers:
         times = f"1 of {block.layers} x {block.kind}" if block.layers > 1 else block.kind
         times += f", {block.passes} passes" if block.passes > block.layers else ""

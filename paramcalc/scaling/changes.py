@@ -41,7 +41,7 @@ class CountedStep(NamedTuple):
 
 
 def change_figures(models: Sequence[Model]) -> ChangeDict | None:
-    """The changes that lead from one model to the other; None unless two models of one family differ in fields alone."""
+    """The changes from one model to the other; None unless two models of one family differ in fields alone."""
     if len(models) != 2 or models[0].family != models[1].family:
         return None
     old, new = models

@@ -111,7 +111,7 @@ class Search:
         return self.known[count]
 
     def closest(self) -> tuple[int, OutcomeDict]:
-        """The number of steps whose model comes closest, and its figures; an invalid point if no model may be chosen."""
+        """The number of steps whose model comes closest, and its figures; an invalid point if none may be chosen."""
         self.look_around()
         near = 0
         for stride in self.strides:
