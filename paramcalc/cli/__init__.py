@@ -66,7 +66,7 @@ def _usage(error: Exception) -> str:
 
 
 def _help(error: Exception) -> str:
-    """Where the right usage is said."""
+    """The hint that points to --help."""
     context = getattr(error, "ctx", None)
     if context is None:
         return "paramcalc --help, or paramcalc COMMAND --help"
@@ -79,7 +79,7 @@ def _help(error: Exception) -> str:
 
 
 def _fail(message: str, hint: str | None, code: int, arguments: list[str]) -> int:
-    """Two lines on stderr; with JSON asked for, the error as an object on stdout too. The code is kept in any case."""
+    """Two lines on stderr; with --json also an error object on stdout. The exit code is the same either way."""
     from paramcalc.cli.app import asks_for_json
 
     hint = hint or "paramcalc COMMAND --help says what a command takes"

@@ -34,7 +34,7 @@ HELP_TEXT = "Exact parameter counts of transformer and hybrid models, by arithme
 
 
 class Commands(CommandGroup):
-    """The commands themselves. A model in their place is meant to be counted."""
+    """The group of commands. A model in place of a command gets a hint to `count`."""
 
     def suggestion(self, word: str) -> str:
         from paramcalc.sources import files
@@ -45,7 +45,7 @@ class Commands(CommandGroup):
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
-    """The application with the command that is asked for, or with all of them where that is not clear yet."""
+    """The application with only the command in the arguments, or with all commands if they name none."""
     app = typer.Typer(
         name="paramcalc",
         cls=Commands,
@@ -63,10 +63,9 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
 
 
 def asks_for_json(arguments: Sequence[str]) -> bool:
-    """Whether a command line asks for JSON, be it right or wrong.
+    """True if a command line, valid or not, requests JSON.
 
-    The parser itself reads it, and skips what it does not know: so values and what follows `--` are no options here
-    either.
+    The parser itself reads it and skips unknown options, so values and arguments after `--` are not taken for options.
     """
     command: Any = typer.main.get_command(app_for(arguments))
     name, rest, context = "paramcalc", list(arguments), None

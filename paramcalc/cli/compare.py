@@ -1,4 +1,4 @@
-"""`paramcalc compare`: several models side by side, or what a change of a config did."""
+"""`paramcalc compare`: several models side by side, or the effect of a config change."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def compare(
     ] = False,
     fail_on_difference: Annotated[
         bool,
-        typer.Option("--fail-on-difference", "--exit-code", metavar=FLAG, help="Exit with 1 where a figure differs."),
+        typer.Option("--fail-on-difference", "--exit-code", metavar=FLAG, help="Exit with 1 if a figure differs."),
     ] = False,
 ) -> None:
-    """Set models side by side, with ratios to the first; of two of one family, say what each changed field did."""
+    """Compare models, with ratios to the first; for two of one family, show the effect of each changed field."""
     from paramcalc.scaling.compare import compare_figures
 
     def view() -> View:

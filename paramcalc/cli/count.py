@@ -34,7 +34,7 @@ def count(
         bool, typer.Option("--explain", "-e", metavar=FLAG, help="Show the arithmetic, line by line.")
     ] = False,
 ) -> None:
-    """Count the parameters of one or several models, and say where they sit."""
+    """Count the parameters of one or several models, by category and layer."""
     from paramcalc.counting.count import count_figures
 
     def view() -> View:

@@ -37,7 +37,7 @@ def design(
     drawing: Drawing,
     out: Output,
     budget: Annotated[
-        str | None, typer.Option("--budget", metavar="SIZE", help="What to come close to: 1.1B, 350M, 4e9, 8GiB.")
+        str | None, typer.Option("--budget", metavar="SIZE", help="The size to approach: 1.1B, 350M, 4e9, 8GiB.")
     ] = None,
     depth: DepthsOpt = None,
     match: Annotated[
@@ -45,20 +45,20 @@ def design(
         typer.Option(
             "--match",
             metavar="WHAT",
-            help="What the budget is of: total, non-embedding, active, flops (per token) or weight-bytes.",
+            help="The figure that the budget limits: total, non-embedding, active, flops (per token) or weight-bytes.",
         ),
     ] = None,
     solve: Annotated[
-        str | None, typer.Option("--solve", metavar="FIELD", help="Seek this field instead of the width.")
+        str | None, typer.Option("--solve", metavar="FIELD", help="Solve for this field instead of the width.")
     ] = None,
     multiple_of: Annotated[
-        str | None, typer.Option("--multiple-of", metavar="N", help="What is sought is a multiple of this.")
+        str | None, typer.Option("--multiple-of", metavar="N", help="Consider only multiples of this number.")
     ] = None,
     vocab: Annotated[
-        str | None, typer.Option("--vocab", metavar="N", help="Tokens of the vocabulary; the base's if not given.")
+        str | None, typer.Option("--vocab", metavar="N", help="Size of the vocabulary; the base's if not given.")
     ] = None,
     head_dim: Annotated[
-        str | None, typer.Option("--head-dim", metavar="N", help="Channels of a head, where no base is given.")
+        str | None, typer.Option("--head-dim", metavar="N", help="Channels of a head, if no base is given.")
     ] = None,
     rules: RuleOpt = None,
     gpu: GpuOpt = None,

@@ -23,7 +23,7 @@ def dtypes(
     out: Output,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show one format.")] = None,
 ) -> None:
-    """List the formats that weights and caches can have: bits per weight, layout, what they leave as it is."""
+    """List the formats of weights and caches: bits per weight, layout, tensors they do not convert."""
     from paramcalc.storage.listing import dtype_info, dtype_infos
 
     def view() -> View:

@@ -1,4 +1,4 @@
-"""`paramcalc families`: what is understood, and how it was verified."""
+"""`paramcalc families`: the known model types and how each was verified."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def families(
     out: Output,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show one family and the fields it reads.")] = None,
 ) -> None:
-    """List the model_types that are understood, and how each was verified."""
+    """List the known model types and how each was verified."""
     from paramcalc import catalog
 
     def view() -> View:

@@ -1,4 +1,4 @@
-"""`paramcalc fit`: whether a model fits on a GPU, and what would make it fit."""
+"""`paramcalc fit`: does a model fit on a GPU, and which changes would make it fit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fit(
     gpu: GpuOpt = None,
     utilization: UtilizationOpt = None,
 ) -> None:
-    """Say whether a model fits on a GPU; exit with 1 where it does not."""
+    """Check if a model fits on a GPU; exit with 1 if it does not."""
     from paramcalc.footprint import fit as verdict
     from paramcalc.footprint.devices import find_device
 

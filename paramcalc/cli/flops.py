@@ -1,4 +1,4 @@
-"""`paramcalc flops`: what one or several models compute."""
+"""`paramcalc flops`: the floating-point operations of one or several models."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def flops(
         bool, typer.Option("--by-part", metavar=FLAG, help="One line for each matrix and product, not each category.")
     ] = False,
     explain: Annotated[
-        bool, typer.Option("--explain", "-e", metavar=FLAG, help="Set the published rules beside the figures.")
+        bool, typer.Option("--explain", "-e", metavar=FLAG, help="Show published rules of thumb next to the figures.")
     ] = False,
 ) -> None:
     """Count the floating-point operations of one or several models, forward and backward."""

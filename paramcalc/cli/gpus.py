@@ -21,9 +21,9 @@ def register(app: typer.Typer) -> None:
 @takes(out=OUTPUT)
 def gpus(
     out: Output,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show one of them.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show one device.")] = None,
 ) -> None:
-    """List the GPUs that are known: memory, bandwidth, compute, and where the figures come from."""
+    """List the known GPUs: memory, bandwidth, compute, and the sources of these figures."""
     from paramcalc.footprint.devices import find_device, known_devices
     from paramcalc.footprint.fit import device_info
 

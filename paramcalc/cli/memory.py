@@ -1,4 +1,4 @@
-"""`paramcalc memory`: what one or several models take in bytes."""
+"""`paramcalc memory`: the bytes of one or several models."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def memory(
     assumed: Assumptions,
     out: Output,
     explain: Annotated[
-        bool, typer.Option("--explain", "-e", metavar=FLAG, help="Show the arithmetic, and where engines differ.")
+        bool,
+        typer.Option("--explain", "-e", metavar=FLAG, help="Show the arithmetic, and the differences between engines."),
     ] = False,
 ) -> None:
-    """Say what one or several models take in bytes: weights, caches, states."""
+    """Show the memory of one or several models: weights, caches, states."""
     from paramcalc.footprint.memory import memory_figures
 
     def view() -> View:

@@ -42,40 +42,40 @@ MEMORY_OPTIONS = {
     "bpw": Option(("--bpw",), "BITS", "Average bits for each weight, as ExLlamaV2 mixes them: 4.65.", average),
     "include_mtp": INCLUDE_MTP,
     "kv_cache_dtype": Option(("--kv-cache-dtype",), "DTYPE", "Dtype of keys and values, like fp8 or q8_0."),
-    "v_cache_dtype": Option(("--v-cache-dtype",), "DTYPE", "Dtype of values, where it is not that of keys."),
+    "v_cache_dtype": Option(("--v-cache-dtype",), "DTYPE", "Dtype of values, if it differs from that of keys."),
     "state_dtype": Option(("--state-dtype",), "DTYPE", "Dtype of recurrent states; the reference's if not given."),
     "kv_policy": Option(
         ("--kv-policy",),
         "POLICY",
-        "windowed: what must be kept; uniform: engines that reserve full pages for every attention layer.",
+        "windowed: only what is needed; uniform: engines that reserve full pages for every attention layer.",
     ),
-    "mla": Option(("--mla",), "FORM", "What latent attention keeps: latent, or expanded keys and values."),
+    "mla": Option(("--mla",), "FORM", "Cache of latent attention (MLA): latent, or expanded keys and values."),
     "conv_columns": Option(
-        ("--conv-columns",), "COLUMNS", "Inputs of a short convolution that are kept: kernel, or kernel-1."
+        ("--conv-columns",), "COLUMNS", "Cached inputs of a short convolution: kernel, or kernel-1."
     ),
     "tensor_parallel": Option(("--tensor-parallel-size", "--tp"), "N", "Devices that share each layer.", whole_number),
     "pipeline_parallel": Option(
         ("--pipeline-parallel-size", "--pp"), "N", "Stages of layers, one after the other.", whole_number
     ),
     "expert_parallel": Option(
-        ("--expert-parallel-size", "--ep"), "N", "Devices, or groups of them, that take whole experts.", whole_number
+        ("--expert-parallel-size", "--ep"), "N", "Devices, or groups of devices, that hold whole experts.", whole_number
     ),
     "data_parallel": Option(
         ("--data-parallel-size", "--dp"),
         "N",
-        "Groups that share the batch; each has all of attention, and experts are dealt out to all.",
+        "Groups that share the batch; attention is replicated in each, experts are divided among all.",
         whole_number,
     ),
     "prefill_chunk": Option(
         ("--max-num-batched-tokens", "--prefill-chunk"),
         "TOKENS",
-        f"Tokens that one step prefills at most; {PREFILL_CHUNK:,} if not given.",
+        f"Most tokens that one step prefills; {PREFILL_CHUNK:,} if not given.",
         parse_tokens,
     ),
-    "attention": Option(("--attention",), "KERNEL", "flash, or eager: with the scores in memory as a whole."),
+    "attention": Option(("--attention",), "KERNEL", "flash, or eager: with the full score matrix in memory."),
     "logits_dtype": Option(("--logits-dtype",), "DTYPE", "Dtype of the logits; float32 if not given."),
     "overhead": Option(
-        ("--overhead",), "SIZE", f"Bytes that each device loses; {human_bytes(OVERHEAD)} if not given.", parse_bytes
+        ("--overhead",), "SIZE", f"Overhead of each device in bytes; {human_bytes(OVERHEAD)} if not given.", parse_bytes
     ),
 }
 

@@ -24,12 +24,12 @@ class Option(NamedTuple):
     many: bool = False
 
     def annotation(self) -> Any:
-        """As Typer wants it."""
+        """The annotation for Typer."""
         kind = bool if self.metavar == FLAG else list[str] if self.many else str
         return Annotated[kind | None, typer.Option(*self.flags, metavar=self.metavar, help=self.help)]
 
     def value(self, text: Any) -> Any:
-        """What a text, a flag or a list of texts means."""
+        """The value of a string, a flag or a list of strings."""
         return tuple(map(self.read, text)) if self.many else self.read(text)
 
 
@@ -41,7 +41,7 @@ def whole_number(text: str) -> int:
 
 
 def context(meaning: str) -> Option:
-    """How many tokens a sequence has, and what if it is not said."""
+    """The option for the tokens of a sequence, with its default."""
     return Option(("--context", "-c", "--max-model-len"), "TOKENS", meaning, parse_tokens)
 
 
@@ -53,5 +53,5 @@ INCLUDE_MTP = Option(
 
 
 def values(asked: dict[str, Option], texts: dict[str, Any]) -> dict[str, Any]:
-    """What was given, read: options that were left out are absent."""
+    """The values of the given options; omitted options are absent."""
     return {name: asked[name].value(text) for name, text in texts.items() if text is not None and text != []}

@@ -33,14 +33,14 @@ Command = Callable[..., None]
 
 
 class OptionGroup(NamedTuple):
-    """Options by the names of their parameters, and what is made of their values."""
+    """Options by the names of their parameters, and the function that builds one value from them."""
 
-    options: Mapping[str, Any]  # name: annotation, or (annotation, default) where that is not None
+    options: Mapping[str, Any]  # name: annotation, or (annotation, default) if the default is not None
     build: Callable[..., Any]
 
 
 def takes(**groups: OptionGroup) -> Callable[[Command], Command]:
-    """Give a command the options of these groups; it takes what each makes of them, and options of its own."""
+    """Give a command the options of these groups: it receives the value that each group builds, and its own options."""
 
     def decorate(command: Command) -> Command:
         own = [p for name, p in inspect.signature(command, eval_str=True).parameters.items() if name not in groups]
@@ -79,7 +79,7 @@ def load_models(
     strict: bool,
     as_family: str | None,
 ) -> list[Model]:
-    """The models that are asked for, in order: paths and names first, then presets. Raises when there is none."""
+    """The models of a command line, in order: paths and names first, then presets. Raises ParamcalcError for none."""
     from paramcalc.loading.load import build
     from paramcalc.sources import files
 
@@ -108,7 +108,7 @@ MODELS = OptionGroup(
 
 
 def base_model(*, base: str | None, models: list[str] | None, preset: list[str] | None, **others: Any) -> Model | None:
-    """The one model that others are made from, or None where none is given. Raises where there are several."""
+    """The base model, or None if there is none. Raises ParamcalcError for several."""
     given = [*([base] if base is not None else []), *(models or ())]
     if not given and not preset:
         options = {"settings": "--set", "text_only": "--text-only", "strict": "--strict", "as_family": "--as-family"}
@@ -123,7 +123,8 @@ def base_model(*, base: str | None, models: list[str] | None, preset: list[str] 
 
 
 BaseOpt = Annotated[
-    str | None, typer.Option("--base", metavar="MODEL", help="The model that others are made from, like MODEL.")
+    str | None,
+    typer.Option("--base", metavar="MODEL", help="The base model that others are derived from, given like MODEL."),
 ]
 BASE = OptionGroup({"base": BaseOpt, **MODELS.options}, base_model)
 OUTPUT = OptionGroup(

@@ -1,7 +1,7 @@
 """Options that several commands share, defined once.
 
-They are texts, and checked here: Typer's own conversions build a validator for each option of each command at every
-start, and their errors speak another language than ours.
+All are strings that are checked here: Typer's conversions build a validator for each option at every start, and their
+errors do not have our two-line form.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import typer  # noqa: TID253  (only the command line imports this module)
 
 from paramcalc.base.errors import ParamcalcError
 
-FLAG = " "  # what --help shows as the value of an option that takes none
+FLAG = " "  # metavar of an option without a value
 HELP = {"help_option_names": ["-h", "--help"]}
 OutputFormat = Literal["table", "json", "csv", "markdown"]
 FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
@@ -41,12 +41,12 @@ DepthOpt = Annotated[
     str | None, typer.Option("--depth", "-d", metavar="N", help="Open the component tree to this many levels.")
 ]
 FormatOpt = Annotated[
-    str, typer.Option("--format", "-f", metavar="FORMAT", help="How to write the result: table, json, csv or markdown.")
+    str, typer.Option("--format", "-f", metavar="FORMAT", help="Output format: table, json, csv or markdown.")
 ]
 JsonOpt = Annotated[bool, typer.Option("--json", metavar=FLAG, help="The same as --format json.")]
 OutputOpt = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result to a file.")]
 StrictOpt = Annotated[
-    bool, typer.Option("--strict", metavar=FLAG, help="Exit with 1 where the count would be approximate.")
+    bool, typer.Option("--strict", metavar=FLAG, help="Exit with 1 if the count would be approximate.")
 ]
 TextOnlyOpt = Annotated[
     bool,
@@ -69,7 +69,7 @@ UtilizationOpt = Annotated[
     typer.Option(
         "--gpu-memory-utilization",
         metavar="SHARE",
-        help="Share of its memory that may be used; if not given, fit takes 0.9 and design all of it.",
+        help="Usable share of its memory; by default 0.9 in fit, and all of it in design.",
     ),
 ]
 
@@ -86,7 +86,7 @@ def overrides(settings: list[str] | None) -> dict[str, Any]:
 
 
 def override_value(text: str) -> Any:
-    """A value as JSON has it, as Python writes None, or a bare word, of which `none` is one: `positions=none`."""
+    """A JSON value, Python's None, or a bare word; lower-case `none` is a word (`positions=none`)."""
     words = {"true": True, "false": False, "null": None}
     if text == "None" or text.lower() in words:
         return words.get(text.lower())
@@ -97,7 +97,7 @@ def override_value(text: str) -> Any:
 
 
 def chosen_format(text: str, as_json: bool) -> OutputFormat:
-    """The format that was asked for, in any case."""
+    """The output format, in upper or lower case. Raises ParamcalcError with the known formats."""
     wanted = "json" if as_json else text.lower()
     for fmt in FORMATS:
         if fmt == wanted:
@@ -106,7 +106,7 @@ def chosen_format(text: str, as_json: bool) -> OutputFormat:
 
 
 def tree_depth(text: str | None) -> int | None:
-    """How many levels of a tree to open: a whole number from 1 on."""
+    """The levels of a tree to show: a whole number from 1. Raises ParamcalcError for anything else."""
     if text is None:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 2 or int(text) == 0:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """Where a command's result goes and in which format."""
+    """The destination and format of a command's result."""
 
     def __init__(self, fmt: str, as_json: bool, path: str | None) -> None:
         self.format: OutputFormat = chosen_format(fmt, as_json)
@@ -31,7 +31,7 @@ class Output:
     def show(
         self, answers: Sequence[Mapping[str, object]], view: Callable[[], View], *, always_list: bool = False
     ) -> None:
-        """Write the answers as JSON, or what their view makes of them: JSON does without it, and starts sooner."""
+        """Write the answers as JSON, or through their view. JSON needs no view, so it starts faster."""
         self.emit(
             answers=lambda: answers,
             rows=lambda: view().rows(),
@@ -47,7 +47,7 @@ class Output:
         table: Callable[[int | None], RenderableType | str],
         always_list: bool = False,
     ) -> None:
-        """Write `answers` as JSON, `rows` as CSV or Markdown, or the `table` for a width; only one is asked for."""
+        """Write `answers` as JSON, `rows` as CSV or Markdown, or the `table` for a width; only one of them is built."""
         match self.format:
             case "json":
                 self.write(text.to_json(answers(), always_list=always_list))
@@ -77,7 +77,7 @@ class Output:
 
 
 def write_file(path: str, result: str | bytes) -> None:
-    """Write a file whole or not at all: what is interrupted leaves what was there before."""
+    """Write a file atomically: an interrupted write leaves the old file."""
     content = result.encode("utf-8", errors="backslashreplace") if isinstance(result, str) else result
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe cannot be replaced
@@ -107,7 +107,7 @@ def warn(warnings: Iterable[str]) -> None:
 
 
 def warnings_of(models: Sequence[Model]) -> Iterator[str]:
-    """What is to be said of each model; of several, with the name, or the source of those that share a name."""
+    """The warnings of each model; for several models with the name, or the source if names repeat."""
     names = Counter(model.name for model in models)
     for model in models:
         about = model.name if names[model.name] == 1 else model.source

@@ -1,4 +1,4 @@
-"""The options of plots: under the table, as a file, of which kind."""
+"""The options of plots: below the table, as a file, and their kind."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from paramcalc.model import Model
     from paramcalc.reports.scaling import DesignReport, ScaleReport
 
-ChartOpt = Annotated[bool, typer.Option("--chart", metavar=FLAG, help="Draw the plot under the table.")]
+ChartOpt = Annotated[bool, typer.Option("--chart", metavar=FLAG, help="Draw the plot below the table.")]
 PlotOpt = Annotated[
     str | None,
-    typer.Option("--plot", metavar="FILE", help="Draw the plot into a file: .svg, .png or .html (needs matplotlib)."),
+    typer.Option("--plot", metavar="FILE", help="Write the plot to a file: .svg, .png or .html (needs matplotlib)."),
 ]
 KindOpt = Annotated[
     str | None,
     typer.Option(
         "--plot-kind",
         metavar="KIND",
-        help="heatmap, categories, frontier or moe, or several of them; what suits the axes if not given.",
+        help="heatmap, categories, frontier or moe, or several of them; chosen by the axes if not given.",
     ),
 ]
 
 
 class Drawing(NamedTuple):
-    """Which plots are asked for, and where they go."""
+    """The requested plots and their destinations."""
 
     chart: bool
     path: str | None
     kinds: tuple[str, ...]
 
     def check(self, out: Output) -> None:
-        """Before anything is computed. Raises ParamcalcError for what cannot be drawn at all."""
+        """Check before anything is computed. Raises ParamcalcError for a plot that cannot be drawn."""
         if self.chart and out.format != "table":
             raise ParamcalcError(f"--chart is drawn under a table, not in {out.format}", "--plot FILE goes with all")
         if self.kinds and not (self.chart or self.path):
@@ -58,7 +58,7 @@ class Drawing(NamedTuple):
             needs_matplotlib()
 
     def to_file(self, report: ScaleReport | DesignReport, base: Model) -> None:
-        """Write the file, if one is asked for."""
+        """Write the file, if one was requested."""
         if self.path is None:
             return
         from paramcalc.plots.choose import choose_plots
@@ -69,7 +69,7 @@ class Drawing(NamedTuple):
     def under(
         self, table: RenderableType, report: ScaleReport | DesignReport, base: Model, width: int | None
     ) -> RenderableType:
-        """The table with the plots below it, if they are asked for."""
+        """The table, with plots below it if requested."""
         if not self.chart:
             return table
         from rich.console import Group

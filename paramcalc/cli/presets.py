@@ -1,4 +1,4 @@
-"""`paramcalc presets`: what ships."""
+"""`paramcalc presets`: the models that ship with paramcalc."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PresetCommands(CommandGroup):
-    """`list` and `show`. A preset in their place is meant to be shown."""
+    """`list` and `show`. A preset in their place gets a hint to `show`."""
 
     def suggestion(self, word: str) -> str:
         if word.lower() in shipped.preset_names():
@@ -49,7 +49,7 @@ def presets(
     output: OutputOpt = None,
 ) -> None:
     """The models that ship with paramcalc: list them, or show one's file."""
-    # What is said before a command holds for it, unless it says otherwise itself.
+    # Options before a command apply to it, unless it has its own.
     said = {"fmt": "json" if as_json else fmt, "output": output}
     context.default_map = {"list": said, "show": said}
     if context.invoked_subcommand is None:

@@ -1,4 +1,4 @@
-"""A bar on standard error for what takes longer than a second, on a terminal only."""
+"""A progress bar on standard error for work that takes longer than a second, on a terminal only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PATIENCE = 1.0  # seconds before anything is shown
-OFTEN = 0.1  # seconds between two looks at what is done
+OFTEN = 0.1  # seconds between two updates
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def scale(
     training_tokens: TokensOpt = None,
     overlay: OverlayOpt = None,
 ) -> None:
-    """Compare a grid of models around a base: parameters, FLOPs, bytes, and what depth costs against width."""
+    """Compare a grid of models around a base: parameters, FLOPs, bytes, and the cost of depth against width."""
     from paramcalc.scaling import scaling_rules as following
     from paramcalc.scaling.evaluate import SweepSettings
     from paramcalc.scaling.sweep import device_named, sweep_figures

@@ -1,4 +1,4 @@
-"""`paramcalc schema`: the shape of what goes in and what comes out."""
+"""`paramcalc schema`: the JSON Schemas of reports and of YAML models."""
 
 from __future__ import annotations
 

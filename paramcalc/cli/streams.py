@@ -9,7 +9,7 @@ from typing import TextIO
 
 
 def writable(stream: TextIO | None) -> TextIO:
-    """A standard stream that takes any text: a closed one swallows it, a narrow encoding escapes what it lacks."""
+    """A standard stream that accepts any text: discarded if it is closed, escaped where its encoding is narrow."""
     if stream is None:
         return open(os.devnull, "w", encoding="utf-8")
     if isinstance(stream, io.TextIOWrapper):
@@ -18,7 +18,7 @@ def writable(stream: TextIO | None) -> TextIO:
 
 
 def say(stream: TextIO, text: str) -> None:
-    """Write what is beside the result, if that can be done: of its failure nobody could be told."""
+    """Best-effort write of a diagnostic; failures are ignored."""
     try:
         stream.write(text)
         stream.flush()
@@ -33,5 +33,5 @@ def let_go(stream: TextIO) -> None:
 
 
 def colored() -> bool:
-    """Whether a terminal may be sent colours at all (no-color.org)."""
+    """True if a terminal may receive colours (no-color.org)."""
     return not os.environ.get("NO_COLOR")

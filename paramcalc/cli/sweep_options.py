@@ -28,14 +28,12 @@ RuleOpt = Annotated[
     typer.Option(
         "--rule",
         metavar="NAME=HOW",
-        help="How fields follow the width: heads, kv_heads or ffn = ratio or kept; multiple_of = a number.",
+        help="Scaling of fields with the width: heads, kv_heads or ffn = ratio or kept; multiple_of = a number.",
     ),
 ]
 OverlayOpt = Annotated[
     str | None,
-    typer.Option(
-        "--overlay", metavar="LADDERS", help="Published models to set beside: gpt3,pythia,opt, ... or all of them."
-    ),
+    typer.Option("--overlay", metavar="LADDERS", help="Published models for comparison: gpt3,pythia,opt, ... or all."),
 ]
 
 

@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 @takes(models=MODELS, asked=WORKLOAD_GROUP, out=OUTPUT)
 def trace(models: list[Model], asked: Workload, out: Output) -> None:
-    """Walk through one layer of each kind: shapes, parameters, FLOPs and bytes kept, step by step."""
+    """Walk through one layer of each kind: shapes, parameters, FLOPs and cached bytes, step by step."""
     from paramcalc.compute.trace import trace_figures
 
     def view() -> View:

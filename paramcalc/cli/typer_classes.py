@@ -1,4 +1,4 @@
-"""A group of commands that knows what an unknown one may have meant, and commands that know who came first."""
+"""Typer classes: a group with did-you-mean hints, and a command that keeps MODEL and --preset in the order given."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from paramcalc.base.errors import ParamcalcError
 
 
 class CommandGroup(TyperGroup):
-    """A group whose unknown commands are our errors."""
+    """A group that raises our two-line errors for unknown commands."""
 
     @abstractmethod
     def suggestion(self, word: str) -> str:
         """The hint for a word that is no command."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command named by the first argument. Raises ParamcalcError where there is none of that name."""
+        """The command named by the first argument. Raises ParamcalcError for an unknown one."""
         word = args[0]
         if self.get_command(ctx, word) is None and not ctx.resilient_parsing and not word.startswith("-"):
             raise ParamcalcError(f"no such command {word!r}", self.suggestion(word))
@@ -32,9 +32,9 @@ class Preset(str):
 
 
 class InOrder(TyperCommand):
-    """A command whose models and presets are one list, in the order in which they were given.
+    """A command with models and presets in one list, in the order given.
 
-    The parser keeps options and arguments apart; it is asked how many arguments there were at each preset.
+    The parser separates options and arguments; the class records the number of arguments before each preset.
     """
 
     def make_parser(self, ctx: Any) -> Any:

@@ -32,7 +32,10 @@ WORKLOAD_OPTIONS = {
     ),
 }
 CausalOpt = Annotated[
-    bool, typer.Option("--causal", metavar=FLAG, help="Each token sees those before it, not the whole square.")
+    bool,
+    typer.Option(
+        "--causal", metavar=FLAG, help="Count causal attention only: each token attends to those before it, not to all."
+    ),
 ]
 
 

@@ -215,7 +215,7 @@ def where(components: dict[str, int]) -> str:
 
 
 def stated_text(stated: object) -> str:
-    """A field's value as JSON; "default" for a file without the field."""
+    """A field's value as JSON; "unstated" for a file without the field."""
     return "unstated" if stated is None else stated if isinstance(stated, str) else json.dumps(stated)
 
 
