@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -344,14 +342,6 @@ def test_an_output_that_cannot_be_written(run: Run, tmp_path: Path) -> None:
     assert "cannot write" in refused(run, "gpt2", "--output", str(tmp_path / "no" / "such" / "file"))
 
 
-def test_a_closed_pipe_is_no_accident() -> None:
-    command = f"{sys.executable} -m paramcalc presets --json | head -c 1; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-
-    assert done.stdout == "[0\n"
-    assert done.stderr == ""
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -389,27 +379,6 @@ def test_a_name_too_long_for_a_file(run: Run, name: str) -> None:
 
 def test_what_would_steer_a_terminal_is_escaped(run: Run) -> None:
     assert r"esc\x1b[31m\n.json" in refused(run, "esc\x1b[31m\n.json")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
-@pytest.mark.parametrize("arguments", [["count", "gpt2"], ["count", "gpt2", "--json"], ["--help"], ["schema"]])
-def test_a_full_device_ends_in_one_line(arguments: list[str]) -> None:
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "paramcalc", *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert (done.returncode, done.stderr) == (2, "error: cannot write standard output: No space left on device\n")
-
-
-def test_a_narrow_encoding_escapes_what_it_lacks() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "paramcalc", "count", "gpt2"],
-        capture_output=True,
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        check=False,
-    )
-    assert done.returncode == 0
-    assert b"124,439,808" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["", "  "])

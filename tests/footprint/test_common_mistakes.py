@@ -1,8 +1,6 @@
-"""What tools get wrong about bytes and answers, each kind once, by the number it has in reviews: 23-31 and 36-40.
+"""What tools get wrong about the bytes of weights and caches: each kind once.
 
-23-31 are weights and caches, 36-40 how answers are given; the kinds before them are in test_traps.py. Numbers are
-published figures or worked out by hand; each subject has more tests of its own: test_formats.py, test_cache.py,
-test_sharding.py, test_fit.py.
+Numbers are published figures or worked out by hand.
 """
 
 from __future__ import annotations
@@ -24,9 +22,6 @@ def memory(source: Any, context: int = 8192, **assumptions: Any) -> MemoryReport
     return paramcalc.memory(paramcalc.load(source), context=context, **assumptions)
 
 
-# -- weights and caches --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "bits"),
     [
@@ -42,20 +37,20 @@ def memory(source: Any, context: int = 8192, **assumptions: Any) -> MemoryReport
         ("q8_0", Decimal("8.5")),
     ],
 )
-def test_trap_23_four_bits_are_not_four(run: Run, name: str, bits: Decimal) -> None:
+def test_four_bits_are_not_four(run: Run, name: str, bits: Decimal) -> None:
     (found,) = [json.loads(run("dtypes", name, "--json")[1])]
 
     assert abs(Decimal(found["bits"]) - bits) < Decimal("0.0001")
 
 
-def test_trap_23_embeddings_head_norms_and_routers_stay_in_16_bits() -> None:
+def test_embeddings_head_norms_and_routers_stay_in_16_bits() -> None:
     report = memory("mixtral-8x7b", dtype="nf4")
     sixteen = 2 * 32_000 * 4_096 + 65 * 4_096 + 32 * 8 * 4_096
 
     assert report.weights.by_format["bfloat16"].bytes == 2 * sixteen
 
 
-def test_trap_24_what_a_layer_keeps() -> None:
+def test_what_a_layer_keeps() -> None:
     """Key/value heads, not heads; head_dim as read; values of another width; windows; borrowed caches; wide globals."""
     llama = dict(model_type="llama", hidden_size=64, num_attention_heads=8, num_key_value_heads=2, dtype="bfloat16")
     assert memory(llama | dict(head_dim=24, num_hidden_layers=3)).kv_cache.bytes_per_token == 3 * 2 * 2 * 24 * 2
@@ -74,21 +69,21 @@ def test_trap_24_what_a_layer_keeps() -> None:
     assert memory(shared | sizes | dict(num_kv_shared_layers=1)).kv_cache.bytes_per_token * 4 == own * 3
 
 
-def test_trap_24_linear_attention_keeps_a_state_that_does_not_grow() -> None:
+def test_linear_attention_keeps_a_state_that_does_not_grow() -> None:
     short, long = (memory("mamba-130m", context) for context in (1, 100_000))
 
     assert short.state.bytes == long.state.bytes > 0
     assert long.kv_cache.bytes == 0
 
 
-def test_trap_25_latent_attention_keeps_one_latent_or_says_that_it_does_not(run: Run) -> None:
+def test_latent_attention_keeps_one_latent_or_says_that_it_does_not(run: Run) -> None:
     assert memory("deepseek-v3").kv_cache.bytes_per_token == 70_272
     assert memory("deepseek-v3", mla="expanded").kv_cache.bytes_per_token == 61 * 128 * (192 + 128) * 2
     for form in ("latent", "expanded"):
         assert f"mla {form}" in run("memory", "deepseek-v3", "--mla", form)[1].splitlines()[1]
 
 
-def test_trap_26_windows_and_full_pages_are_two_policies(run: Run) -> None:
+def test_windows_and_full_pages_are_two_policies(run: Run) -> None:
     windowed = memory("gpt-oss-20b", batch=32)
     uniform = memory("gpt-oss-20b", batch=32, kv_policy="uniform")
 
@@ -101,7 +96,7 @@ def test_trap_26_windows_and_full_pages_are_two_policies(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("devices", "heads"), [(1, 4), (2, 2), (4, 1), (8, 1), (16, 1)])
-def test_trap_27_key_value_heads_are_replicated_and_latents_always(devices: int, heads: int) -> None:
+def test_key_value_heads_are_replicated_and_latents_always(devices: int, heads: int) -> None:
     """Qwen3-235B-A22B has 94 layers and 4 key/value heads of 128 channels."""
     qwen = memory("qwen3-235b-a22b", 1, tensor_parallel=devices).per_device
     latent = memory("deepseek-v3", 1, tensor_parallel=devices).per_device
@@ -110,14 +105,14 @@ def test_trap_27_key_value_heads_are_replicated_and_latents_always(devices: int,
     assert latent.kv_cache.bytes == 70_272
 
 
-def test_trap_27_devices_divide_the_heads(run: Run) -> None:
+def test_devices_divide_the_heads(run: Run) -> None:
     code, _, err = run("memory", "llama3-8b", "--tensor-parallel-size", "6")
 
     assert code == 2
     assert err.splitlines()[1] == "hint: it can be 1, 2, 4, 8, 16, 32"
 
 
-def test_trap_28_a_cache_grows_as_a_plus_b_times_tokens() -> None:
+def test_a_cache_grows_as_a_plus_b_times_tokens() -> None:
     """MiMo and its kin: windows are full after their size, so there are two rates; each sequence has its own."""
     found = memory("gpt-oss-20b", 1000, batch=3).kv_cache
 
@@ -127,14 +122,14 @@ def test_trap_28_a_cache_grows_as_a_plus_b_times_tokens() -> None:
     assert memory("mamba-130m", batch=3).state.bytes == 3 * memory("mamba-130m").state.bytes
 
 
-def test_trap_29_keys_and_values_have_dtypes_of_their_own() -> None:
+def test_keys_and_values_have_dtypes_of_their_own() -> None:
     keys = memory("llama3-8b", 1, kv_cache_dtype="q8_0", v_cache_dtype="q4_0").kv_cache
 
     assert keys.bytes == 32 * (8 * 128 * 34 // 32 + 8 * 128 * 18 // 32)
     assert keys.dtype == "q8_0 / q4_0"
 
 
-def test_trap_29_auto_follows_the_checkpoint_then_the_activations() -> None:
+def test_auto_follows_the_checkpoint_then_the_activations() -> None:
     scheme = {"num_bits": 8, "type": "float", "dynamic": False}
     stated = {"quant_method": "compressed-tensors", "config_groups": {}, "kv_cache_scheme": scheme}
     model = paramcalc.load("llama3-8b", overrides={"quantization_config": stated})
@@ -144,102 +139,21 @@ def test_trap_29_auto_follows_the_checkpoint_then_the_activations() -> None:
     assert memory("llama3-8b", 1, kv_cache_dtype="auto").kv_cache.bytes == 131_072
 
 
-def test_trap_30_128k_is_131072_tokens_and_is_printed_so(run: Run) -> None:
+def test_128k_is_131072_tokens_and_is_printed_so(run: Run) -> None:
     for text, tokens in (("128k", "131,072"), ("128000", "128,000"), ("128K", "131,072")):
         assert f"context {tokens} tokens" in run("memory", "llama3-8b", "-c", text)[1].splitlines()[1]
 
 
-def test_trap_30_encoders_have_no_cache() -> None:
+def test_encoders_have_no_cache() -> None:
     report = memory("bert-base-uncased", 512)
 
     assert (report.kv_cache.bytes, report.state.bytes) == (0, 0)
     assert report.notes == ("nothing is kept between tokens: all of the input is seen at once",)
 
 
-def test_trap_31_gigabytes_are_not_gibibytes(run: Run) -> None:
+def test_gigabytes_are_not_gibibytes(run: Run) -> None:
     model = paramcalc.load("llama3-8b")
     sizes = {name: paramcalc.fit(model, gpu=name, context=1).gpu.memory_bytes for name in ("24GB", "24GiB", "a100")}
 
     assert sizes == {"24GB": 24 * 10**9, "24GiB": 24 * GIB, "a100": 81_920 * 2**20}
     assert "GB" not in run("memory", "llama3-8b")[1].replace("GiB", "")
-
-
-# -- how answers are given -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["llama3-8b", "gpt-oss-20b", "jamba-v0.1"])
-def test_trap_36_two_screens_never_show_two_numbers_for_one_thing(run: Run, name: str) -> None:
-    counted = json.loads(run("count", name, "--json")[1])["parameters"]["total"]
-    held = json.loads(run("memory", name, "--json")[1])
-    fitted = json.loads(run("fit", name, "--gpu", "h100", "--json")[1])
-    told = json.loads(run("memory", name, "--explain", "--json")[1])["lines"]
-
-    assert sum(share["parameters"] for share in held["weights"]["by_format"].values()) == counted
-    assert fitted["per_device"] == held["per_device"]
-    assert fitted["used_bytes"] == held["per_device"]["total"]["bytes"]
-    assert held["total"]["bytes"] in [line["result"] for line in told if line["name"] == "= total"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "choice"),
-    [
-        (["memory", "llama3-8b", "--dtype", "int3.5"], "float16"),
-        (["memory", "llama3-8b", "--dtype", "q4_k_x"], "q4_k_m"),
-        (["memory", "llama3-8b", "--kv-cache-dtype", "tiny"], "q8_0"),
-        (["memory", "llama3-8b", "--kv-policy", "paged"], "uniform"),
-        (["memory", "llama3-8b", "--mla", "full"], "expanded"),
-        (["fit", "llama3-8b", "--gpu", "h1000"], "h100-sxm"),
-        (["gpus", "voodoo-2"], "rtx-4090"),
-        (["dtypes", "float7"], "float16"),
-    ],
-)
-def test_trap_37_unknown_names_exit_with_2_and_the_choices(run: Run, arguments: list[str], choice: str) -> None:
-    code, out, err = run(*arguments)
-
-    assert (code, out) == (2, "")
-    assert err.startswith("error: unknown ")
-    assert choice in err.splitlines()[1]
-
-
-@pytest.mark.parametrize(
-    ("lower", "upper"),
-    [
-        (["memory", "llama3-8b", "--dtype", "q4_k_m"], ["memory", "LLAMA3-8B", "--dtype", "Q4_K_M"]),
-        (["memory", "llama3-8b", "--kv-cache-dtype", "fp8"], ["memory", "llama3-8b", "--kv-cache-dtype", "FP8"]),
-        (["memory", "gpt-oss-20b", "--kv-policy", "uniform"], ["memory", "gpt-oss-20b", "--kv-policy", "Uniform"]),
-        (["memory", "deepseek-v3", "--mla", "expanded"], ["memory", "deepseek-v3", "--mla", "EXPANDED"]),
-        (["fit", "llama3-8b", "--gpu", "h100"], ["fit", "llama3-8b", "--gpu", "H100"]),
-        (["fit", "llama3-8b", "--gpu", "rtx-4090"], ["fit", "llama3-8b", "--gpu", "RTX 4090"]),
-    ],
-)
-def test_trap_37_names_are_understood_in_any_case(run: Run, lower: list[str], upper: list[str]) -> None:
-    one, other = (json.loads(run(*arguments, "--json")[1]) for arguments in (lower, upper))
-
-    for part in ("weights", "kv_cache", "total") if lower[0] == "memory" else ("gpu", "used_bytes"):
-        assert one[part] == other[part]
-
-
-def test_trap_38_unknown_fields_are_listed() -> None:
-    fields = paramcalc.load("llama3-8b").config
-    report = memory({**fields, "use_per_layer_gate": True})
-
-    assert report.model.status == "approximate"
-    assert "use_per_layer_gate" in report.warnings[0]
-
-
-@pytest.mark.parametrize("command", [["memory"], ["fit", "--gpu", "h100"]])
-def test_trap_39_every_answer_says_what_was_assumed(run: Run, command: list[str]) -> None:
-    for extra in ([], ["gpt-oss-20b"] if command == ["memory"] else []):
-        out = run(*command, "llama3.1-8b", *extra)[1]
-        (line,) = [line for line in out.splitlines() if line.startswith("context ")]
-
-        for word in ("context 8,192 tokens", "batch 1", "weights", "cache bfloat16", "policy windowed"):
-            assert word in line, word
-
-
-def test_trap_40_a_verdict_has_its_figures_beside_it(run: Run) -> None:
-    code, out, _ = run("fit", "llama3-8b", "--gpu", "24GiB")
-
-    assert code == 0
-    assert "fits: yes, 74% of 24.0 GiB" in out
-    assert "19,047,379,968" in out
