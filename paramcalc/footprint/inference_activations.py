@@ -53,33 +53,33 @@ class ActivationShape(NamedTuple):
 
 def activation_shape(model: Model, shares: Shares = UNSHARDED) -> ActivationShape:
     """The shape of a model's, or of a stage's, work on one device."""
-    found = stacks(model.tree)
-    generating = [stack for stack in found if stack.causal]
-    layers = [kind.layer for stack in generating or found for kind in stack.layer_kinds()]
+    all_stacks = stacks(model.tree)
+    generating = [stack for stack in all_stacks if stack.causal]
+    layers = [kind.layer for stack in generating or all_stacks for kind in stack.layer_kinds()]
     return ActivationShape(
-        max((widest_part(layer, shares) for layer in layers), key=_total, default=()),
+        max((widest_part(layer, shares) for layer in layers), key=_total_channels, default=()),
         max((query_heads(layer.weights(), shares) for layer in layers), default=0),
-        scored_tokens(model.tree),
+        output_matrix_rows(model.tree),
         bool(generating),
         activation_dtype(model),
     )
 
 
-def activation_figures(work: ActivationShape, assumed: Assumptions, *, batch: int) -> WorkingSizesDict:
+def activation_figures(shape: ActivationShape, assumed: Assumptions, *, batch: int) -> WorkingSizesDict:
     """`working` of the report, of a device that serves `batch` sequences."""
-    kind, logits_dtype = work.dtype, dtype(assumed.logits_dtype)
+    kind, logits_dtype = shape.dtype, dtype(assumed.logits_dtype)
     tokens = min(assumed.prefill_chunk, batch * assumed.context)
-    scored = batch if work.generates else batch * assumed.context
-    logits = logits_dtype.bytes(scored * work.vocabulary)
-    activations = kind.bytes(tokens * work.channels)
-    scores = work.heads * min(tokens, assumed.context) * assumed.context if assumed.attention == "eager" else 0
+    scored = batch if shape.generates else batch * assumed.context
+    logits = logits_dtype.bytes(scored * shape.vocabulary)
+    activations = kind.bytes(tokens * shape.channels)
+    scores = shape.heads * min(tokens, assumed.context) * assumed.context if assumed.attention == "eager" else 0
     eager = kind.bytes(scores) + SOFTMAX_DTYPE.bytes(scores)
     return {
         "bytes": logits + activations + eager,
         "estimate": True,
-        "logits": {"bytes": logits, "tokens": scored, "vocabulary": work.vocabulary, "dtype": logits_dtype.name},
-        "activations": {"bytes": activations, "tokens": tokens, "channels": work.channels, "dtype": kind.name},
-        "scores": {"bytes": eager, "heads": work.heads if scores else 0},
+        "logits": {"bytes": logits, "tokens": scored, "vocabulary": shape.vocabulary, "dtype": logits_dtype.name},
+        "activations": {"bytes": activations, "tokens": tokens, "channels": shape.channels, "dtype": kind.name},
+        "scores": {"bytes": eager, "heads": shape.heads if scores else 0},
     }
 
 
@@ -89,7 +89,7 @@ def activation_dtype(model: Model) -> Dtype:
     return kind if kind.block_elements == 1 and kind.block_bytes > 1 else dtype("bfloat16")
 
 
-def scored_tokens(tree: Component) -> int:
+def output_matrix_rows(tree: Component) -> int:
     """Rows of the output matrix, the model's own or a tied one; 0 where there is none."""
     owners = {f"{tie.owner}.weight" for tie in tree.ties() if tie.category == "head"}
     rows = [
@@ -107,48 +107,48 @@ Terms = tuple[tuple[str, int], ...]
 def widest_part(layer: Component, shares: Shares) -> Terms:
     """Channels alive at once for one token: twice the width, and the widest part's."""
     width = next((int(weight.shape[1]) for weight in layer.weights() if weight.kind == "matrix"), 0)
-    parts = (tuple(_alive(part.component.weights(), shares)) for part in layer.children())
-    return (("residual and normed input", 2 * width), *max(parts, key=_total, default=()))
+    parts = (tuple(_live_channels(part.component.weights(), shares)) for part in layer.children())
+    return (("residual and normed input", 2 * width), *max(parts, key=_total_channels, default=()))
 
 
-def _total(terms: Terms) -> int:
+def _total_channels(terms: Terms) -> int:
     return sum(channels for _, channels in terms)
 
 
 def query_heads(weights: Iterable[Weight], shares: Shares) -> int:
     """Query heads of attention on one device."""
     units = [
-        shares.of(weight, int(weight.split.units))
+        shares.share(weight, int(weight.split.units))
         for weight in weights
         if weight.category == "attention" and weight.split is not None and weight.split.unit_kind == "heads"
     ]
     return max(units, default=0)
 
 
-def _alive(weights: Iterable[Weight], shares: Shares) -> Iterator[tuple[str, int]]:
+def _live_channels(weights: Iterable[Weight], shares: Shares) -> Iterator[tuple[str, int]]:
     for weight in weights:
         if weight.kind != "matrix":
             continue
         name = weight.name.removesuffix(".weight")
-        made, read, used = int(weight.shape[0]), int(weight.shape[1]), int(weight.active)
+        outputs, inputs, copies = int(weight.shape[0]), int(weight.shape[1]), int(weight.active)
         if weight.split is None or weight.split.axis != "row":
-            yield name, used * shares.of(weight, made)
+            yield name, copies * shares.share(weight, outputs)
         else:
-            yield f"into {name}", used * shares.of(weight, read)
+            yield f"into {name}", copies * shares.share(weight, inputs)
             if weight.experts > 1:
-                yield name, used * made
+                yield name, copies * outputs
 
 
-def activation_arithmetic(work: ActivationShape, found: WorkingSizesDict) -> list[str]:
+def activation_arithmetic(shape: ActivationShape, figures: WorkingSizesDict) -> list[str]:
     """The arithmetic of the figures, line by line."""
-    logits, activations, scores = found["logits"], found["activations"], found["scores"]
-    score, one = dtype(logits["dtype"]).block_bytes, dtype(activations["dtype"]).block_bytes
+    logits, activations, scores = figures["logits"], figures["activations"], figures["scores"]
+    logit_bytes, value_bytes = dtype(logits["dtype"]).block_bytes, dtype(activations["dtype"]).block_bytes
     tokens, channels = activations["tokens"], activations["channels"]
     lines = [
-        f"logits: {logits['tokens']:,} tokens x {logits['vocabulary']:,} x {score} bytes = {logits['bytes']:,}",
-        f"activations: {tokens:,} tokens x {channels:,} channels x {one} bytes = {activations['bytes']:,}",
-        f"channels: {' + '.join(f'{name} {each:,}' for name, each in work.terms)} = {channels:,}",
+        f"logits: {logits['tokens']:,} tokens x {logits['vocabulary']:,} x {logit_bytes} bytes = {logits['bytes']:,}",
+        f"activations: {tokens:,} tokens x {channels:,} channels x {value_bytes} bytes = {activations['bytes']:,}",
+        f"channels: {' + '.join(f'{name} {count:,}' for name, count in shape.terms)} = {channels:,}",
     ]
     if scores["bytes"]:
-        lines.append(f"scores: {scores['heads']:,} heads x chunk x context, {one} bytes and 4 of their softmax")
+        lines.append(f"scores: {scores['heads']:,} heads x chunk x context, {value_bytes} bytes and 4 of their softmax")
     return lines

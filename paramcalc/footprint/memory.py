@@ -62,6 +62,6 @@ def memory_figures(model: Model, assumed: Assumptions) -> MemoryReportDict:
 
 
 def _working(model: Model, assumed: Assumptions) -> WorkingPartDict:
-    work = inference_activations.activation_shape(model)
-    found = inference_activations.activation_figures(work, assumed, batch=assumed.batch)
-    return {**found, "how": inference_activations.activation_arithmetic(work, found)}
+    shape = inference_activations.activation_shape(model)
+    figures = inference_activations.activation_figures(shape, assumed, batch=assumed.batch)
+    return {**figures, "how": inference_activations.activation_arithmetic(shape, figures)}

@@ -23,8 +23,8 @@ class StageCut(NamedTuple):
     main: Stack
     first: int
     layers: int
-    before: bool
-    after: bool
+    has_before: bool
+    has_after: bool
     owners: frozenset[str]
 
 
@@ -34,19 +34,19 @@ def stages(tree: Component, count: int) -> list[Stage]:
     A tied head needs its matrix too: the last stage holds a copy. Raises ParamcalcError where there are fewer layers
     than stages, or where layers share weights that would be needed in several of them.
     """
-    found = stacks(tree)
-    if not found:
+    all_stacks = stacks(tree)
+    if not all_stacks:
         return [Stage(tree, 0, 0)]
-    divided = main_stack(found)
+    main = main_stack(all_stacks)
     if count == 1:
-        return [Stage(tree, 0, num_layers(divided))]
-    _check(divided, count)
+        return [Stage(tree, 0, num_layers(main))]
+    _check_stages(main, count)
     owners = frozenset(tie.owner for tie in tree.ties())
     built, start = [], 0
-    for i, layers in enumerate(layers_per_stage(num_layers(divided), count)):
+    for i, layers in enumerate(layers_per_stage(num_layers(main), count)):
         last = i == count - 1
-        cut = StageCut(divided, start, layers, before=i == 0, after=last, owners=owners if last else frozenset())
-        built.append(Stage(_part(tree, cut, ""), start, layers))
+        cut = StageCut(main, start, layers, has_before=i == 0, has_after=last, owners=owners if last else frozenset())
+        built.append(Stage(_stage_tree(tree, cut, ""), start, layers))
         start += layers
     return built
 
@@ -60,7 +60,7 @@ def layers_per_stage(layers: int, count: int) -> list[int]:
     return counts
 
 
-def _check(main: Stack, count: int) -> None:
+def _check_stages(main: Stack, count: int) -> None:
     layers = num_layers(main)
     if any(run.passes > 1 for run in main.runs) or any(True for _ in main.ties()):
         raise ParamcalcError(
@@ -73,23 +73,25 @@ def _check(main: Stack, count: int) -> None:
         )
 
 
-def _part(tree: Component, cut: StageCut, prefix: str) -> Component:
+def _stage_tree(tree: Component, cut: StageCut, prefix: str) -> Component:
     """What of a block is in the stage."""
     if tree is cut.main:
-        return cut.main.replace(first=cut.first, runs=_layers(cut))
+        return cut.main.replace(first=cut.first, runs=_stage_runs(cut))
     if not isinstance(tree, Block):
         raise ParamcalcError(f"pipeline_parallel: {prefix.rstrip('.')} cannot be cut", "leave it out")
     items, before = {}, True
     for name, part in tree.items.items():
         path = prefix + name
         if any(stack is cut.main for stack in stacks(part)):
-            items[name], before = _part(part, cut, f"{path}."), False
-        elif (cut.before if before else cut.after) or any(f"{owner}.".startswith(f"{path}.") for owner in cut.owners):
+            items[name], before = _stage_tree(part, cut, f"{path}."), False
+        elif (cut.has_before if before else cut.has_after) or any(
+            f"{owner}.".startswith(f"{path}.") for owner in cut.owners
+        ):
             items[name] = part
     return tree.replace(items=items)
 
 
-def _layers(cut: StageCut) -> tuple[Run, ...]:
+def _stage_runs(cut: StageCut) -> tuple[Run, ...]:
     runs, at = [], 0
     for run in cut.main.runs:
         low, high = max(cut.first, at), min(cut.first + cut.layers, at + int(run.repeat))

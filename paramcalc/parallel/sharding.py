@@ -27,17 +27,17 @@ class Shares(NamedTuple):
     expert: int = 1
     within: int = 1
 
-    def tensors(self, weight: Weight, tensors: int) -> int:
+    def num_tensors(self, weight: Weight, tensors: int) -> int:
         """How many of so many equal tensors are on the fullest device: of experts a few, of the others all."""
-        return _share(tensors * _share(weight.experts, self.expert), weight.experts)
+        return _ceil_div(tensors * _ceil_div(weight.experts, self.expert), weight.experts)
 
-    def of(self, weight: Weight, amount: int) -> int:
+    def share(self, weight: Weight, amount: int) -> int:
         """Which part of `amount` (bytes or elements of one tensor) is on the fullest device, rounded up."""
         if weight.split is None or not _is_divided(weight):
             return amount
-        side = _side(weight)
-        held = largest_share(weight.split, side, self.within if weight.experts > 1 else self.tensor)
-        return -(-amount * held // side)
+        length = _sharded_length(weight)
+        share = largest_share(weight.split, length, self.within if weight.experts > 1 else self.tensor)
+        return -(-amount * share // length)
 
 
 UNSHARDED = Shares()
@@ -72,21 +72,23 @@ def shard_rule(weight: Weight) -> ShardRule:
     return weight.split.axis if weight.split is not None and _is_divided(weight) else "replicated"
 
 
-def last_names(paths: Sequence[str]) -> str:
+def tensor_names(paths: Sequence[str]) -> str:
     """The tensors of a rule by their last names: `q_proj k_proj v_proj`."""
     ends = [path.removesuffix(".weight").removesuffix(".value").removesuffix(".bias") for path in paths]
     return " ".join(dict.fromkeys(end.rpartition(".")[2] for end in ends))
 
 
-def largest_share(split: ShardSpec, side: int, count: int) -> int:
+def largest_share(split: ShardSpec, length: int, count: int) -> int:
     """Rows or columns of `side` on the fullest of `count` devices."""
     if count == 1:
-        return side
+        return length
     if split.unit_kind == "vocabulary":
-        padded = _share(side, VOCABULARY_STEP) * VOCABULARY_STEP
-        return min(side, _share(padded, count))
-    own, fused = int(side) - int(split.fused), int(split.fused)
-    return _dealt(own, int(split.units), count) + _dealt(fused, int(split.fused_units), count)
+        padded = _ceil_div(length, VOCABULARY_STEP) * VOCABULARY_STEP
+        return min(length, _ceil_div(padded, count))
+    rows, fused = int(length) - int(split.fused), int(split.fused)
+    return _largest_share_of_units(rows, int(split.units), count) + _largest_share_of_units(
+        fused, int(split.fused_units), count
+    )
 
 
 def check_divisible(weights: Iterable[Weight], assumed: Assumptions) -> None:
@@ -95,19 +97,21 @@ def check_divisible(weights: Iterable[Weight], assumed: Assumptions) -> None:
     Key/value heads are fewer: devices may hold copies of them, as many of each. Towers of images and sound are padded
     with empty heads (vLLM's InternVisionModel) and may be uneven.
     """
-    found, count = list(weights), assumed.tensor_parallel
-    for weight in found if count > 1 else ():
+    tensors, count = list(weights), assumed.tensor_parallel
+    for weight in tensors if count > 1 else ():
         if weight.split is None or weight.category in TOWER_CATEGORIES:
             continue
-        units, of = int(weight.split.units), weight.split.unit_kind
-        uneven = units % count if of == "heads" else of == "kv_heads" and max(units, count) % min(units, count)
-        if uneven:
-            name, heads = weight.name.removesuffix(".weight"), of.replace("kv_", "key/value ")
+        units, unit_kind = int(weight.split.units), weight.split.unit_kind
+        indivisible = (
+            units % count if unit_kind == "heads" else unit_kind == "kv_heads" and max(units, count) % min(units, count)
+        )
+        if indivisible:
+            name, heads = weight.name.removesuffix(".weight"), unit_kind.replace("kv_", "key/value ")
             raise ParamcalcError(
                 f"tensor_parallel {count} does not divide the {units} {heads} of {name}",
                 "it can be " + ", ".join(str(n) for n in range(1, units + 1) if units % n == 0),
             )
-    if assumed.expert_parallel > 1 and not any(weight.experts > 1 for weight in found):
+    if assumed.expert_parallel > 1 and not any(weight.experts > 1 for weight in tensors):
         raise ParamcalcError(
             f"expert_parallel {assumed.expert_parallel}: the model has no experts",
             "leave it out, or use tensor_parallel",
@@ -119,14 +123,14 @@ def _is_divided(weight: Weight) -> bool:
     return weight.split is not None and (weight.split.axis != "vocab" or weight.category in ("embedding", "head"))
 
 
-def _side(weight: Weight) -> int:
+def _sharded_length(weight: Weight) -> int:
     by_row = weight.split is not None and weight.split.axis == "row"
     return int(weight.shape[1 if by_row else 0])
 
 
-def _dealt(rows: int, units: int, count: int) -> int:
-    return _share(rows * _share(units, count), units)
+def _largest_share_of_units(rows: int, units: int, count: int) -> int:
+    return _ceil_div(rows * _ceil_div(units, count), units)
 
 
-def _share(amount: int, count: int) -> int:
+def _ceil_div(amount: int, count: int) -> int:
     return -(-int(amount) // int(count))

@@ -51,7 +51,7 @@ def format_info(form: Format) -> DtypeInfo:
         name=form.name,
         bits=str(bits_per_weight(form)),
         layout=form.summary,
-        leaves=UNCONVERTED_BY_SCOPE[form.reach],
+        leaves=UNCONVERTED_BY_SCOPE[form.applies_to],
         use="both" if form.name in PLAIN_CACHE_DTYPES else "weights",
         exact=form.exact,
         source=form.source,

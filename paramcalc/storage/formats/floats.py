@@ -53,7 +53,7 @@ MXFP4 = Format(
     "mxfp4",
     Dtype("e2m1", 2, 1),
     (SideTensor("scales", "group", 8, 32),),
-    reach=ONLY_EXPERTS,
+    applies_to=ONLY_EXPERTS,
     columns=32,
     summary="4 bits; 8-bit exponent for each 32 inputs",
     source="OCP Microscaling v1.0; gpt-oss",

@@ -29,21 +29,21 @@ class SideTensor(NamedTuple):
 
     def bytes(self, rows: int, columns: int) -> int:
         """Bytes for a matrix of so many outputs and inputs."""
-        groups = _parts(columns, self.size or columns)
+        groups = _ceil_div(columns, self.size or columns)
         if self.word:
-            return groups * _parts(rows * self.bits, self.word) * self.word // 8
+            return groups * _ceil_div(rows * self.bits, self.word) * self.word // 8
         entries = {
             "tensor": 1,
             "output": rows,
             "input": columns,
             "group": rows * groups,
-            "tile": groups * _parts(rows, self.size or rows),
-            "block": _parts(rows * columns, self.size or rows * columns),
+            "tile": groups * _ceil_div(rows, self.size or rows),
+            "block": _ceil_div(rows * columns, self.size or rows * columns),
         }[self.per]
-        return _parts(entries * self.bits, 8)
+        return _ceil_div(entries * self.bits, 8)
 
 
-def _parts(whole: int, size: int) -> int:
+def _ceil_div(whole: int, size: int) -> int:
     """How many pieces of `size` hold it, the last one perhaps not full."""
     return -(-whole // size) if size else 0
 
@@ -53,24 +53,24 @@ class AppliesTo(NamedTuple):
 
     categories: frozenset[Category]
     kinds: frozenset[TensorKind] = frozenset({"matrix"})
-    output: bool = True  # False: but the matrix that scores a vocabulary, whatever else is in a head
+    output_matrix: bool = True  # False: but the matrix that scores a vocabulary, whatever else is in a head
 
-    def holds(self, weight: Weight) -> bool:
+    def covers(self, weight: Weight) -> bool:
         """Whether this tensor is one of them."""
         if weight.kind not in self.kinds or weight.category not in self.categories:
             return False
         scores = weight.category == "head" and weight.split is not None and weight.split.unit_kind == "vocabulary"
-        return self.output or not scores
+        return self.output_matrix or not scores
 
-    def also(self, *categories: Category) -> AppliesTo:
+    def with_categories(self, *categories: Category) -> AppliesTo:
         """The same, and more categories."""
         return self._replace(categories=self.categories | frozenset(categories))
 
 
 LAYER_MATRICES = AppliesTo(frozenset({"attention", "recurrent", "ffn", "experts", "shared_experts"}))
 ONLY_EXPERTS = AppliesTo(frozenset({"experts"}))
-LAYERS_AND_HEAD = LAYER_MATRICES.also("head")
-LAYERS_AND_TOWERS = LAYER_MATRICES.also("vision", "projector", "other")
+LAYERS_AND_HEAD = LAYER_MATRICES.with_categories("head")
+LAYERS_AND_TOWERS = LAYER_MATRICES.with_categories("vision", "projector", "other")
 # What MLX quantises: all that can be, embeddings, heads and routers included.
 MLX_MATRICES = AppliesTo(
     LAYER_MATRICES.categories | {"embedding", "head", "router", "other"}, frozenset({"matrix", "embedding"})
@@ -90,7 +90,7 @@ class Format(NamedTuple):
     extras: tuple[SideTensor, ...] = ()
     records: tuple[SideTensor, ...] = ()
     word: int = 0  # bits of the words that a row of values fills; 0: rows are not padded
-    reach: AppliesTo = LAYER_MATRICES
+    applies_to: AppliesTo = LAYER_MATRICES
     rows: int = 1
     columns: int = 1
     exact: bool = True  # False: bytes are an estimate
@@ -99,32 +99,32 @@ class Format(NamedTuple):
 
     def bytes(self, shape: Sequence[int]) -> int:
         """Bytes of one tensor: values and what stands beside them."""
-        rows, columns = _matrix(shape)
+        rows, columns = _rows_and_columns(shape)
         return self.value_bytes(shape) + sum(extra.bytes(rows, columns) for extra in self.extras)
 
     def value_bytes(self, shape: Sequence[int]) -> int:
         """Bytes of the values alone."""
-        rows, columns = _matrix(shape)
+        rows, columns = _rows_and_columns(shape)
         if not self.word:
             return self.values.bytes(rows * columns)
-        words = rows * _parts(columns * 8 * self.values.block_bytes, self.values.block_elements * self.word)
+        words = rows * _ceil_div(columns * 8 * self.values.block_bytes, self.values.block_elements * self.word)
         return words * self.word // 8
 
     def extra_bytes(self, shape: Sequence[int]) -> dict[str, int]:
         """Bytes of what stands beside the values, by name."""
-        return {extra.name: extra.bytes(*_matrix(shape)) for extra in self.extras}
+        return {extra.name: extra.bytes(*_rows_and_columns(shape)) for extra in self.extras}
 
     def record_bytes(self, shape: Sequence[int]) -> int:
         """Bytes of what only a file keeps beside one tensor."""
-        return sum(record.bytes(*_matrix(shape)) for record in self.records)
+        return sum(record.bytes(*_rows_and_columns(shape)) for record in self.records)
 
     def fits(self, shape: Sequence[int]) -> bool:
         """Whether a tensor of this shape can be stored so."""
-        rows, columns = _matrix(shape)
+        rows, columns = _rows_and_columns(shape)
         return columns > 0 and columns % self.columns == 0 and rows % self.rows == 0
 
 
-def _matrix(shape: Sequence[int]) -> tuple[int, int]:
+def _rows_and_columns(shape: Sequence[int]) -> tuple[int, int]:
     """(outputs, inputs): whatever is not the first side is the second."""
     return (int(shape[0]), prod(map(int, shape[1:]))) if shape else (1, 1)
 
@@ -134,7 +134,7 @@ def plain_format(kind: Dtype) -> Format:
     return Format(
         kind.name,
         kind,
-        reach=ALL_TENSORS,
+        applies_to=ALL_TENSORS,
         summary=f"every tensor, {kind.block_bytes * 8 // kind.block_elements} bits each",
         source="torch.dtype" if kind.block_elements == 1 or kind.name == "int4" else "ggml-common.h",
     )

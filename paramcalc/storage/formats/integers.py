@@ -101,7 +101,7 @@ def mlx(bits: int = 4, size: int = 64) -> Format:
         packed_dtype(bits),
         (SideTensor("scales", "group", 16, size), SideTensor("biases", "group", 16, size)),
         word=32,
-        reach=MLX_MATRICES,
+        applies_to=MLX_MATRICES,
         columns=size,
         summary=f"{bits} bits; 16-bit scale and bias for each {size} inputs",
         source="mlx.core.quantize",
@@ -227,7 +227,7 @@ def exl2(bits: str = "4.0", *, head: bool = False) -> Format:
     return Format(
         f"exl2-{bits}bpw",
         Dtype("exl2", 8 * each.denominator, each.numerator),
-        reach=AppliesTo(frozenset({"head"})) if head else LAYERS_AND_HEAD,
+        applies_to=AppliesTo(frozenset({"head"})) if head else LAYERS_AND_HEAD,
         exact=False,
         summary=f"{bits} bits on average, scales included; the head in 6",
         source="exllamav2: doc/convert.md",

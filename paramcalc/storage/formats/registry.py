@@ -35,7 +35,7 @@ FIXED_FORMATS = {
     )
 }
 # int4 alone is no format: packed values need scales. The most common ones are meant.
-NICKNAMES = {
+FORMAT_ALIASES = {
     "int4": "w4a16-g128",
     "llm.int8": "int8",
     "bnb-int8": "int8",
@@ -101,7 +101,7 @@ def format_named(name: str) -> Format:
     if found is None:
         files = [kind.lower() for kind in FTYPE_BASES if is_gguf(kind)]
         shown = [*FIXED_FORMATS, *EXAMPLES, *files]
-        hint = choices(name.lower(), [*shown, *NICKNAMES, *DTYPE_ALIASES], shown=shown)
+        hint = choices(name.lower(), [*shown, *FORMAT_ALIASES, *DTYPE_ALIASES], shown=shown)
         raise ParamcalcError(f"unknown format {name!r}", hint)
     return found
 
@@ -109,7 +109,7 @@ def format_named(name: str) -> Format:
 def find_format(name: str) -> Format | None:
     """The format of that name, if there is one."""
     key = name.lower().strip().removeprefix("torch.").replace("_", "-")
-    key = NICKNAMES.get(key, key)
+    key = FORMAT_ALIASES.get(key, key)
     plain_key = key.replace("-", "_")
     for candidate in (key, DTYPE_ALIASES.get(plain_key, plain_key)):
         if candidate in FIXED_FORMATS:

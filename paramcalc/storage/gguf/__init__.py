@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.storage.gguf.file import GgufFile, GgufTensors, gguf_file, stage_of
+from paramcalc.storage.gguf.file import GgufFile, GgufTensors, gguf_file, gguf_stage
 from paramcalc.storage.gguf.types import is_gguf
 
-__all__ = ["GgufFile", "GgufTensors", "gguf_file", "is_gguf", "stage_of"]
+__all__ = ["GgufFile", "GgufTensors", "gguf_file", "gguf_stage", "is_gguf"]

@@ -115,9 +115,9 @@ def tensor_role(name: str) -> TypeRole:
     """What the rules take a tensor for, from its name alone (tensor_get_category)."""
     if name in TABLE_ROLES:
         return TABLE_ROLES[name]
-    ending = next((found for end, found in ROLE_BY_SUFFIX.items() if name.endswith(end)), OTHER_ROLE)
+    by_suffix = next((role for end, role in ROLE_BY_SUFFIX.items() if name.endswith(end)), OTHER_ROLE)
     return (
-        next((found for part, found in ROLE_BY_SUBSTRING.items() if part in name), OTHER_ROLE)
-        if ending == OTHER_ROLE
-        else ending
+        next((role for part, role in ROLE_BY_SUBSTRING.items() if part in name), OTHER_ROLE)
+        if by_suffix == OTHER_ROLE
+        else by_suffix
     )

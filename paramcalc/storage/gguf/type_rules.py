@@ -17,7 +17,7 @@ TypeRole = Literal["output", "token_embd", "value", "key", "query", "attn_output
 
 LOWEST_FTYPES = ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M")
 # Kinds of file that give the output of attention more bits beside eight experts.
-EIGHT_EXPERT_KEY_FTYPES = {
+EIGHT_EXPERT_ATTN_OUTPUT_FTYPES = {
     "Q2_K",
     "Q3_K_S",
     "Q3_K_M",
@@ -58,7 +58,7 @@ class TypeContext(NamedTuple):
     row: int  # elements of a row, which blocks must divide, or their largest divisor that blocks may have
     stacked: bool  # more than one matrix: experts
     layer: int
-    before: int  # tensors of its role that came before it
+    ordinal: int  # tensors of its role that came before it
 
 
 TypeRule = Callable[[FileContext, TypeContext], str]
@@ -101,9 +101,9 @@ def more_bits(i: int, n: int) -> bool:
     return i < n // 8 or i >= 7 * n // 8 or (i - n // 8) % 3 == 2
 
 
-def ffn_depth(file: FileContext, place: TypeContext) -> int:
+def ffn_index(file: FileContext, place: TypeContext) -> int:
     """How far down a feed-forward tensor is: its layer where there are experts, else how many came before it."""
-    return place.layer if file.experts > 1 else place.before
+    return place.layer if file.experts > 1 else place.ordinal
 
 
 # -- tables -------------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def lowest_key_type(file: FileContext, place: TypeContext) -> str:
 
 def lowest_down_type(file: FileContext, place: TypeContext) -> str:
     """The first eighth; tensors are counted here, not layers, so experts and shared experts count twice."""
-    return lowest_protected_type(file) if place.before < file.layers // 8 else file.base
+    return lowest_protected_type(file) if place.ordinal < file.layers // 8 else file.base
 
 
 def lowest_attn_output_type(file: FileContext, place: TypeContext) -> str:
@@ -173,8 +173,8 @@ def value_type(file: FileContext, place: TypeContext) -> str:
     """Values get more bits, the more so the more heads share them."""
     if file.experts == 8:
         return "Q8_0"
-    found = value_type_by_file(file, place.before)
-    return "Q5_K" if file.seventy_billion and found in ("Q3_K", "Q4_K") else found
+    chosen = value_type_by_file(file, place.ordinal)
+    return "Q5_K" if file.seventy_billion and chosen in ("Q3_K", "Q4_K") else chosen
 
 
 def value_type_by_file(file: FileContext, i: int) -> str:
@@ -214,7 +214,7 @@ def key_type(file: FileContext, place: TypeContext) -> str:
 
 def down_type(file: FileContext, place: TypeContext) -> str:
     """The matrix back to the model's width."""
-    i, n = ffn_depth(file, place), file.layers
+    i, n = ffn_index(file, place), file.layers
     first, more = i < n // 8, more_bits(i, n)
     match file.ftype:
         case "Q2_K":
@@ -247,14 +247,14 @@ def attn_output_type(file: FileContext, place: TypeContext) -> str:
     if file.falcon:
         return "Q4_K" if file.ftype == "Q3_K_L" else file.base
     if file.experts == 8:
-        return "Q5_K" if file.ftype in EIGHT_EXPERT_KEY_FTYPES else file.base
+        return "Q5_K" if file.ftype in EIGHT_EXPERT_ATTN_OUTPUT_FTYPES else file.base
     more = {"Q2_K": "Q3_K", "IQ3_XXS": "IQ3_S", "Q3_K_M": "Q4_K", "Q3_K_L": "Q5_K", "IQ3_M": "Q4_K"}
     return more.get(file.ftype, file.base)
 
 
 def gate_or_up_type(file: FileContext, place: TypeContext) -> str:
     """The matrices into the hidden width, which give way in the middle of one kind of file."""
-    i, n = ffn_depth(file, place), file.layers
+    i, n = ffn_index(file, place), file.layers
     return "IQ3_XXS" if file.ftype == "IQ3_XS" and n // 8 <= i < 7 * n // 8 else file.base
 
 

@@ -24,9 +24,7 @@ WRAPPERS = frozenset(
     ("model", "language_model", "transformer", "text_model", "backbone", "gpt_neox", "base_model", "thinker", "llm")
 )
 PREFIXES = ("model.", "model.language_model.", "language_model.model.", "")
-USUAL_EXTRA_PARTS = (
-    3  # words for the modules around one that a regular expression is tried with: the most common come first
-)
+MAX_SYNONYMS = 3  # words for the modules around one that a regular expression is tried with: the most common come first
 FUSED_QKV_NAMES = "qkv_proj qkv query_key_value c_attn W_pack Wqkv wqkv att_proj in_proj in_proj_qkv in_proj_qkvz"
 GATE_NAMES = "in_proj_z in_proj_qkvz g_proj output_gate"
 SYNONYM_TEXT = {
@@ -110,7 +108,7 @@ class ModuleNames(NamedTuple):
 
 def module_names(weight: Weight, depth: int) -> ModuleNames:
     """The names of the module that holds a tensor, in a model of so many layers."""
-    path, parts = _spoken(weight.name, recurrent=weight.category == "recurrent")
+    path, parts = _path_and_synonyms(weight.name, recurrent=weight.category == "recurrent")
     if path[:1] != ("mtp",):
         return ModuleNames(parts, weight.layers, weight.experts)
     number = re.fullmatch(r"layer(?:_(\d+))?", path[1]) if len(path) > 1 else None
@@ -123,7 +121,7 @@ def module_names(weight: Weight, depth: int) -> ModuleNames:
 
 
 @lru_cache(maxsize=4096)
-def _spoken(name: str, *, recurrent: bool) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def _path_and_synonyms(name: str, *, recurrent: bool) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """The parts of a module's path in the tree, and the words for each."""
     path = tuple(part for part in name.split(".")[:-1] if part not in WRAPPERS)
     parts: list[tuple[str, ...]] = []
@@ -143,7 +141,7 @@ def layer_module_names(names: ModuleNames, layer: int) -> tuple[str, ...]:
     """Names that the module of one layer may have, for regular expressions; the first expert stands for all."""
     numbers = iter((str(layer), "0"))
     filled = [(next(numbers, "0"),) if words == (NUMBER,) else words for words in names.parts]
-    around = [words[:USUAL_EXTRA_PARTS] for words in filled[:-1]]
+    around = [words[:MAX_SYNONYMS] for words in filled[:-1]]
     return tuple(".".join(words) for words in product(*around, filled[-1])) if filled else ()
 
 
@@ -168,7 +166,7 @@ def name_pattern(text: str, *, exact: bool) -> tuple[NamePattern, tuple[int, ...
     """
     stated = text.removeprefix("re:")
     if text.startswith(("re:", ".*")) or set(stated) & set("\\^$|()[]+"):
-        return NamePattern((), _compiled(stated), exact, _tells_layers_apart(stated)), ()
+        return NamePattern((), _compiled(stated), exact, _has_layer_digits(stated)), ()
     parts, numbers = [], []
     for part in stated.split("."):
         if part.isdigit():
@@ -188,20 +186,20 @@ def _compiled(text: str) -> re.Pattern[str] | None:
         return None
 
 
-def _tells_layers_apart(text: str) -> bool:
+def _has_layer_digits(text: str) -> bool:
     return bool(re.search(r"\d", re.sub(r"\\d|\{[\d,]*\}|[a-z]\d|\d+-\d", "", text)) or re.search(r"\[\d-\d\]", text))
 
 
 @lru_cache(maxsize=4096)
-def pattern_matches(one: NamePattern, names: ModuleNames) -> bool:
+def pattern_matches(pattern: NamePattern, names: ModuleNames) -> bool:
     """Whether the pattern, numbers aside, speaks of this tensor's module."""
-    if one.regex is not None:
+    if pattern.regex is not None:
         layer = names.layers[0].start if names.layers else 0
-        return regex_matches(one.regex, names, layer)
-    parts = one.parts
+        return regex_matches(pattern.regex, names, layer)
+    parts = pattern.parts
     if STACK_PREFIXES & set(parts) and not any(STACK_PREFIXES & set(words) for words in names.parts):
         parts = tuple(part for part in parts if part not in STACK_PREFIXES)
-    return bool(parts) and any(_parts_match(parts, found, exact=one.exact) for found in _variants(names.parts))
+    return bool(parts) and any(_parts_match(parts, variant, exact=pattern.exact) for variant in _variants(names.parts))
 
 
 def regex_matches(regex: re.Pattern[str], names: ModuleNames, layer: int) -> bool:
