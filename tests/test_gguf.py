@@ -147,12 +147,24 @@ def test_what_was_not_compared_is_an_estimate() -> None:
 
 
 REFUSED = [
-    ({"model_type": "qwen3_moe", "mlp_only_layers": [0], "num_hidden_layers": 2}, "no place for ffn_down"),
-    ({"model_type": "phi", "qk_layernorm": True, "num_hidden_layers": 2}, "no place for k_norm, q_norm"),
-    ({"model_type": "cohere", "tie_word_embeddings": False, "num_hidden_layers": 2}, "no place for output"),
-    ({"model_type": "falcon", "bias": True, "num_hidden_layers": 2}, "no place for attn_qkv.bias"),
-    ({"model_type": "falcon", "multi_query": False, "num_hidden_layers": 2}, "cannot deal with multi_query: False"),
-    ({"model_type": "gpt2", "add_cross_attention": True, "n_layer": 2}, "some layer has more than one attn_"),
+    (
+        {"model_type": "qwen3_moe", "mlp_only_layers": [0], "num_hidden_layers": 2},
+        "does not support ffn_down, ffn_gate, ffn_up in the architecture",
+    ),
+    (
+        {"model_type": "phi", "qk_layernorm": True, "num_hidden_layers": 2},
+        "does not support k_norm, q_norm in the architecture",
+    ),
+    (
+        {"model_type": "cohere", "tie_word_embeddings": False, "num_hidden_layers": 2},
+        "does not support output in the architecture",
+    ),
+    (
+        {"model_type": "falcon", "bias": True, "num_hidden_layers": 2},
+        "does not support attn_qkv.bias in the architecture",
+    ),
+    ({"model_type": "falcon", "multi_query": False, "num_hidden_layers": 2}, "does not support multi_query: False"),
+    ({"model_type": "gpt2", "add_cross_attention": True, "n_layer": 2}, "a layer has more than one attn_"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""GGUF: the bytes of the file that llama.cpp would write from a model, tensor by tensor."""
+"""GGUF: the bytes of the file that llama.cpp writes for a model, tensor by tensor."""
 
 from __future__ import annotations
 

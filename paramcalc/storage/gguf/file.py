@@ -1,4 +1,4 @@
-"""The fold: from the tensors of a GGUF file to its bytes, by type and category."""
+"""The fold over the tensors of a GGUF file: its bytes by type and category."""
 
 from __future__ import annotations
 
@@ -42,35 +42,35 @@ class GgufTensors(NamedTuple):
     format: str
     category: Category
     tensors: int
-    parameters: int  # logical: what the unquantised tensors hold
+    parameters: int  # logical: elements of the unquantised tensors
     bytes: int
 
 
 class GgufFile(NamedTuple):
-    """The tensors of a GGUF file. Its header, which has the tokenizer in it, comes on top."""
+    """The tensors of a GGUF file, without its header, which contains the tokenizer."""
 
-    ftype: str  # as llama-quantize calls it: Q4_K_M
+    ftype: str  # the name in llama-quantize: Q4_K_M
     stored: tuple[GgufTensors, ...]
-    estimate_reasons: tuple[str, ...]  # why the figures are an estimate; none where they are exact
+    estimate_reasons: tuple[str, ...]  # why the bytes are an estimate; empty if exact
     notes: tuple[str, ...]
-    padded_bytes: int  # with what fills each tensor up to the alignment
+    padded_bytes: int  # with each tensor padded to the alignment
 
     @property
     def exact(self) -> bool:
-        """Whether the bytes are those that the tool would write, to the last."""
+        """True if the bytes equal those that llama-quantize writes."""
         return not self.estimate_reasons
 
     @property
     def bytes(self) -> int:
-        """All tensors, without padding."""
+        """Bytes of all tensors, without padding."""
         return sum(one.bytes for one in self.stored)
 
 
 def gguf_file(model: Model, name: str, *, imatrix: bool = False) -> GgufFile:
-    """What llama.cpp would write of this model's weights as this kind of file: `q4_k_m`, `gguf-f16`.
+    """The file that llama.cpp writes for this model in the file type `name`: `q4_k_m`, `gguf-f16`.
 
-    `imatrix`: with an importance matrix, which changes five kinds of file; a kind that needs one is written with it in
-    any case. Raises ParamcalcError for an unknown kind of file, and where llama-quantize refuses the model.
+    `imatrix`: with an importance matrix, which changes five file types; a file type that needs one always has one.
+    Raises ParamcalcError for an unknown file type, and if llama-quantize refuses the model.
     """
     kind = ftype(name)
     (file,) = model.cached(f"gguf {kind} {imatrix}", lambda: [_file(model, kind, imatrix=imatrix)])
@@ -78,19 +78,19 @@ def gguf_file(model: Model, name: str, *, imatrix: bool = False) -> GgufFile:
 
 
 def gguf_stage(whole: Model, stage: Model, name: str) -> tuple[GgufTensors, ...]:
-    """What a pipeline stage of the `whole` holds of its file: the types are those of the whole, as one file has them.
+    """The tensors of a pipeline stage, with the types that they have in the file of the `whole` model.
 
-    llama.cpp deals out layers so (--split-mode layer). What stands in no layer is where the stage's tree has it;
-    factors of rotary positions are in every stage.
+    llama.cpp distributes layers in this way (--split-mode layer). A tensor outside the layers belongs to the stage
+    whose tree has it; RoPE factors are in every stage.
     """
     file, types, _ = _types_and_notes(whole, ftype(name), imatrix=False)
     tree, _ = language_model_and_rest(whole.tree)
     stage_tree = stage.tree if tree is whole.tree else stage.tree.parts().get("language_model")
-    if stage_tree is None:  # a stage of towers alone, which are in another file
+    if stage_tree is None:  # the stage has only towers, which are in another file
         return ()
     layers, end = _stage_layer_numbers(tree, stage_tree), file.layers - file.predicting
     if end - 1 in layers:
-        layers |= {*range(end, file.layers)}  # modules that predict more come after all
+        layers |= {*range(end, file.layers)}  # MTP layers come after all others
     entries = [*zip(file.tensors, file.numbers, types, strict=True)]
     held = [(t, name) for t, number, name in entries if number in layers]
     outside = {t: name for t, number, name in entries if number == OUTSIDE_LAYERS}
@@ -103,7 +103,7 @@ def gguf_stage(whole: Model, stage: Model, name: str) -> tuple[GgufTensors, ...]
 
 
 def _stage_layer_numbers(whole: Component, stage: Component) -> set[int]:
-    """Numbers of the stage's layers among those of the whole: of stacks that are not cut, and of its part of one."""
+    """Layer numbers of the stage in the whole model: layers of undivided stacks, and of its part of the divided one."""
     all_stacks, stage_stacks, numbers, start = stacks(whole), stacks(stage), set[int](), 0
     uncut = [stack for stack in stage_stacks if any(stack is one for one in all_stacks)]
     cuts = [stack for stack in stage_stacks if not any(stack is one for one in uncut)]
@@ -117,7 +117,7 @@ def _stage_layer_numbers(whole: Component, stage: Component) -> set[int]:
 
 
 def _types_and_notes(model: Model, kind: str, *, imatrix: bool) -> tuple[FileContents, list[str], list[str]]:
-    """The tensors, their types, and what is to be said."""
+    """The tensors, the type of each, and the notes."""
     (file,) = model.cached("gguf", lambda: [list_tensors(model, gguf_architecture(model))])
     types = tensor_types(model, file, kind, imatrix=imatrix)
     notes = [*gguf_notes(model, file, kind)]
@@ -143,7 +143,7 @@ TensorSize = tuple[Category, int, int, int]
 
 
 def sum_by_type(tensors: Iterable[Sequence[Any]]) -> tuple[GgufTensors, ...]:
-    """Tensors, each a type and a measure; equal ones together, in the order of types and categories."""
+    """Equal tensors (type and size) grouped and summed, in the order of types and categories."""
     counts = Counter(map(tuple, tensors))
     order = sorted(counts, key=lambda key: ([*GGUF_TYPES].index(key[0]), CATEGORIES.index(key[1][0])))
     return tuple(
@@ -156,17 +156,17 @@ def sum_by_type(tensors: Iterable[Sequence[Any]]) -> tuple[GgufTensors, ...]:
 
 
 def tensor_size(tensor: Tensor) -> TensorSize:
-    """What its share of the file depends on beside its type: (category, parameters, elements of a row, rows)."""
+    """The size of a tensor: (category, parameters, elements of a row, rows)."""
     return tensor.category, tensor.parameters, tensor.ne[0], tensor.rows
 
 
 def gguf_architecture(model: Model) -> Architecture:
-    """How llama.cpp stores the model; as Llama's where that was not compared."""
+    """The llama.cpp architecture of the model; that of Llama if the family was not compared."""
     return known_architecture(model) or LLAMA
 
 
 def tensor_types(model: Model, contents: FileContents, kind: str, *, imatrix: bool) -> list[str]:
-    """The type of each tensor."""
+    """The type of each tensor, in the order of the file."""
     arch = gguf_architecture(model)
     roles = Counter(t.role for t in contents.tensors if t.quantised)
     file = FileContext(
@@ -188,9 +188,9 @@ def tensor_types(model: Model, contents: FileContents, kind: str, *, imatrix: bo
 
 
 class TypeQuery(NamedTuple):
-    """What the type of a tensor depends on, beside the tensors before it."""
+    """The input of the type rules for one tensor, except its position among the others."""
 
-    fixed_type: str | None  # the type, where the tool chooses none
+    fixed_type: str | None  # the type, if llama-quantize does not choose one
     name: str
     role: TypeRole
     row: int
@@ -198,7 +198,7 @@ class TypeQuery(NamedTuple):
 
 
 def type_query(tensor: Tensor, file: FileContext, *, keep_mxfp4_experts: bool) -> TypeQuery:
-    """What is asked of a tensor. Where the tool chooses no type it stays as converted."""
+    """The rule input of a tensor. A tensor that llama-quantize does not quantise stays as converted."""
     fixed_type = None
     if keep_mxfp4_experts and tensor.quantised and tensor.category == "experts":
         fixed_type = "MXFP4"
@@ -210,7 +210,10 @@ def type_query(tensor: Tensor, file: FileContext, *, keep_mxfp4_experts: bool) -
 
 @lru_cache(maxsize=32)
 def decide_types(file: FileContext, tensors: tuple[TypeQuery, ...], layers: tuple[int, ...]) -> list[str]:
-    """The type of each tensor. Remembered: models that differ in width alone have the same types in most cases."""
+    """The type of each tensor. Raises ParamcalcError if llama-quantize cannot write the file.
+
+    Results are cached: models that differ only in width mostly have the same types.
+    """
     counts: Counter[TypeRole] = Counter()
     types = []
     for (fixed_type, name, role, row, stacked), layer in zip(tensors, layers, strict=True):
@@ -227,11 +230,11 @@ def decide_types(file: FileContext, tensors: tuple[TypeQuery, ...], layers: tupl
 
 
 def seventy_billion(arch: Architecture, contents: FileContents) -> bool:
-    """Whether the tool takes it for a model of 70B parameters."""
+    """True if llama-quantize classifies the model as 70B."""
     match arch.seventy_billion:
         case "80 layers":
             return contents.layers == 80
-        case "80 layers in groups":  # Llama 2 70B, but not Llama 65B, in which each head has keys of its own
+        case "80 layers in groups":  # Llama 2 70B, but not Llama 65B, which has no GQA
             return contents.layers == 80 and contents.gqa != 1
         case "68 layers":
             return contents.layers == 68

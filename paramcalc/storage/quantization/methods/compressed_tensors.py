@@ -1,4 +1,4 @@
-"""Configs of two libraries that describe weights group by group: compressed-tensors and NVIDIA's ModelOpt."""
+"""Readers for compressed-tensors and NVIDIA ModelOpt, whose configs describe groups of modules."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from paramcalc.storage.formats.format import LAYER_MATRICES, LAYERS_AND_TOWERS, 
 from paramcalc.storage.quantization.placement import QuantizationScheme, SchemeRule
 
 Stated = Mapping[str, Any]
-LINEAR_TARGETS = LAYERS_AND_TOWERS.with_categories("head")  # every torch.nn.Linear; a router is none, or is left out
+LINEAR_TARGETS = LAYERS_AND_TOWERS.with_categories("head")  # every torch.nn.Linear; routers are not one, or are ignored
 
 
 def read_compressed_tensors(fields: Stated) -> QuantizationScheme:
-    """Groups of modules with the bits, strategy and format of their weights; `ignore` leaves modules out.
+    """The scheme of a compressed-tensors config: groups of modules with bits, strategy and format of their weights.
 
-    A name is the whole name of a module, `re:` a regular expression, Linear all of that class.
+    `ignore` lists modules that stay unquantised. A target is the full name of a module, a regular expression after
+    `re:`, or the class `Linear`.
     """
     if "quant_algo" in fields:
         return read_modelopt(fields)
@@ -38,7 +39,7 @@ def read_compressed_tensors(fields: Stated) -> QuantizationScheme:
 
 
 def _group_format(group: Stated, layout: str) -> tuple[Format | None, list[str]]:
-    """The format of a group's weights, and what is not known of it."""
+    """The format of the weights of a group, and the reasons why it is an estimate."""
     weights = group.get("weights")
     if not weights or layout == "dense":
         return None, []
@@ -63,15 +64,15 @@ def _group_format(group: Stated, layout: str) -> tuple[Format | None, list[str]]
     if form is not None:
         return form, []
     estimate = integers.pack_quantized(bits, size)._replace(exact=False)
-    return estimate, [f"compressed-tensors {layout}: the layout is not known to the byte; bytes are an estimate"]
+    return estimate, [f"compressed-tensors {layout}: the exact layout is unknown; bytes are an estimate"]
 
 
 class WeightArgs(NamedTuple):
-    """How the weights of a group are quantised."""
+    """Bits, strategy and group size of the weights of a group."""
 
     bits: int
-    strategy: str  # what has a scale of its own
-    size: int | None  # inputs of a group
+    strategy: str  # the unit that has its own scale: tensor, channel, group, block
+    size: int | None  # inputs in a group
 
 
 PACKED_STRATEGIES = ("group", "channel")
@@ -79,7 +80,7 @@ SCALE_UNITS: Mapping[str, SideTensorUnit] = {"tensor": "tensor", "channel": "out
 
 
 def _int8_format(args: WeightArgs, weights: Stated, static: Stated) -> Format | None:
-    """Integers of eight bits and fewer, a byte each (int-quantized); asymmetric ones with zero points beside scales."""
+    """Integers of at most 8 bits in a byte each (int-quantized); asymmetric formats have zero points next to scales."""
     per = SCALE_UNITS.get(args.strategy)
     if per is None or args.bits > 8:
         return None
@@ -93,9 +94,8 @@ def _int8_format(args: WeightArgs, weights: Stated, static: Stated) -> Format | 
 
 
 def _float_format(args: WeightArgs, weights: Stated, *, static: bool) -> Format | None:
-    exponents = "uint8" in str(
-        weights.get("scale_dtype") or "uint8"
-    )  # files from before they were fields had no others
+    # Before configs stated scale_dtype, all scales of such groups were 8-bit exponents.
+    exponents = "uint8" in str(weights.get("scale_dtype") or "uint8")
     match args:
         case WeightArgs(4, _, 32):
             return floats.MXFP4._replace(applies_to=LAYER_MATRICES)
@@ -119,7 +119,7 @@ def _float_format(args: WeightArgs, weights: Stated, *, static: bool) -> Format 
 
 
 def _cache_dtype(fields: Any) -> str | None:
-    """The dtype of keys and values that a kv_cache_scheme states."""
+    """The dtype of the KV cache in a kv_cache_scheme, or None."""
     if not isinstance(fields, Mapping):
         return None
     return {("float", 8): "float8_e4m3fn", ("int", 8): "int8"}.get((str(fields.get("type")), fields.get("num_bits", 0)))
@@ -139,15 +139,15 @@ MODELOPT_ALGORITHMS: dict[str, Format] = {
     "W4A16_AWQ": integers.pack_quantized(4, 128)._replace(name="modelopt-int4-g128"),
     "W4A8_AWQ": integers.pack_quantized(4, 128)._replace(name="modelopt-int4-g128"),
 }
-PRE_SCALED_ALGORITHMS = ("NVFP4_AWQ", "W4A16_AWQ", "W4A8_AWQ")  # with a 16-bit scale for each input beside the weights
+PRE_SCALED_ALGORITHMS = ("NVFP4_AWQ", "W4A16_AWQ", "W4A8_AWQ")  # each matrix has a 16-bit scale for each input too
 MODELOPT_CACHE_DTYPES = {"FP8": "float8_e4m3fn", "INT8": "int8"}
 
 
 def read_modelopt(fields: Stated) -> QuantizationScheme:
-    """NVIDIA's ModelOpt, in config.json or in hf_quant_config.json beside it; the head is never quantised.
+    """The scheme of an NVIDIA ModelOpt config, from config.json or hf_quant_config.json.
 
-    MIXED_PRECISION names an algorithm for each module in `quantized_layers`. Where the cache is quantised the file has
-    k_proj.k_scale and v_proj.v_scale of each layer, float32 each.
+    The head is never quantised. With MIXED_PRECISION, `quantized_layers` gives an algorithm for each module. If the
+    KV cache is quantised, the file has k_proj.k_scale and v_proj.v_scale for each layer, one float32 each.
     """
     inner = fields.get("quantization") or fields
     algorithm, size = inner.get("quant_algo"), inner.get("group_size")
@@ -184,7 +184,7 @@ def _mixed_rules(layers: Iterable[tuple[str, Stated]], reasons: list[str]) -> It
 def _algorithm_format(name: str, size: Any, reasons: list[str]) -> Format | None:
     form = MODELOPT_ALGORITHMS.get(name)
     if form is None:
-        reasons.append(f"modelopt: quant_algo {name} is not known; its weights are counted unquantised")
+        reasons.append(f"modelopt: quant_algo {name} is unknown; its weights are counted as unquantised")
         return None
     if name.startswith("W4A") and "NVFP4" not in name:
         form = integers.pack_quantized(4, int(size or 128))._replace(

@@ -1,4 +1,4 @@
-"""Methods whose bytes follow from codebooks, or come near: averages of bits, outliers, layouts that are not known."""
+"""Readers for methods with codebooks (AQLM), and for methods whose bytes are an estimate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from paramcalc.storage.quantization.placement import QuantizationScheme, SchemeR
 
 
 def read_aqlm(fields: QuantFields) -> QuantizationScheme:
-    """AQLM (2401.06118): codes into codebooks, and an fp16 scale for each output."""
+    """AQLM (arXiv:2401.06118): indices into codebooks, and an fp16 scale for each output.
+
+    Raises ValueError for more than 16 bits for each code.
+    """
     inputs, outputs = int(fields.get("in_group_size", 8)), int(fields.get("out_group_size", 1))
     books, bits = int(fields.get("num_codebooks", 1)), int(fields.get("nbits_per_codebook", 16))
     if not 1 <= bits <= 16:
@@ -37,7 +40,7 @@ def read_aqlm(fields: QuantFields) -> QuantizationScheme:
 
 
 def read_exl(fields: QuantFields) -> QuantizationScheme:
-    """ExLlamaV2 and V3: bits on average, others for the head."""
+    """ExLlamaV2 and ExLlamaV3: an average of bits for the layers, and a width of its own for the head."""
     method, bits = str(fields.get("quant_method")), str(float(fields.get("bits", 4.0)))
     head = SchemeRule("lm_head", integers.exl2(str(float(fields.get("head_bits", 6))), head=True))
     form = integers.exl2(bits)._replace(name=f"{method}-{bits}bpw")
@@ -47,7 +50,10 @@ def read_exl(fields: QuantFields) -> QuantizationScheme:
 
 
 def read_vptq(fields: QuantFields) -> QuantizationScheme:
-    """VPTQ (2409.17066): bits of the indices by the length of a vector, the same for all layers as for the first."""
+    """VPTQ (arXiv:2409.17066): indices into codebooks of vectors. An estimate.
+
+    All layers are assumed to have the index bits and the vector length of the first.
+    """
     layers = fields.get("config_for_layers") or fields.get("shared_layer_config") or {}
     first: QuantFields = next(iter(layers.values()), {})
     length = max((int(n) for n in first.get("vector_lens", ())), default=8)
@@ -58,31 +64,31 @@ def read_vptq(fields: QuantFields) -> QuantizationScheme:
 
 
 def read_spqr(fields: QuantFields) -> QuantizationScheme:
-    """SpQR (2306.03078): 3 bits, two levels of scales, and outliers whose number a config only hints at."""
+    """SpQR (arXiv:2306.03078): 3 bits and two levels of scales. An estimate: the config does not state the outliers."""
     form = Format("spqr", Dtype("int3", 8, 3), (SideTensor("scales", "block", 26, 16),), exact=False)
     return estimated_scheme(form, "spqr")._replace(rules=unconverted_modules(fields))
 
 
 def read_higgs(fields: QuantFields) -> QuantizationScheme:
-    """HIGGS (2411.17525): a grid of p values, a 16-bit scale for each group."""
+    """HIGGS (arXiv:2411.17525): grid indices and a 16-bit scale for each group. An estimate."""
     bits, size = int(fields.get("bits", 4)), int(fields.get("group_size", 256))
     return estimated_scheme(integers.pack_quantized(bits, size), "higgs")._replace(rules=unconverted_modules(fields))
 
 
 def read_float4(fields: QuantFields) -> QuantizationScheme:
-    """FP-Quant and Four over Six: NVIDIA's or the open 4-bit floats, with matrices of their own beside them."""
+    """FP-Quant and Four over Six: NVFP4 or MXFP4, with additional matrices that are not counted. An estimate."""
     method = str(fields.get("quant_method"))
     kind = str(fields.get("forward_dtype") or fields.get("weight_dtype") or fields.get("dtype") or "nvfp4")
     if fields.get("store_master_weights") or fields.get("keep_master_weights"):
         return QuantizationScheme(
-            method, None, estimate_reasons=(f"{method}: master weights are kept, the quantised ones not counted",)
+            method, None, estimate_reasons=(f"{method}: the checkpoint holds master weights; only those are counted",)
         )
     form = floats.MXFP4 if kind == "mxfp4" else floats.nvfp4()
     return estimated_scheme(form, method)._replace(rules=unconverted_modules(fields))
 
 
 def read_bits_and_groups(fields: QuantFields) -> QuantizationScheme:
-    """Bits and groups as fields, in a layout that is not known to the byte."""
+    """The stated bits and group size, in a layout that is not known exactly. An estimate."""
     bits = int(fields.get("nbits") or fields.get("num_bits") or fields.get("bits") or 4)
     method = str(fields.get("quant_method"))
     return estimated_scheme(integers.pack_quantized(bits, group_size(fields.get("group_size", 64))), method)._replace(
@@ -91,6 +97,6 @@ def read_bits_and_groups(fields: QuantFields) -> QuantizationScheme:
 
 
 def read_gguf(_: QuantFields) -> QuantizationScheme:
-    """The types of a GGUF file stand in the file, not in the config."""
-    reason = "gguf: the config does not say in which types; bytes are unquantised; --dtype q4_k_m and the like say it"
+    """GGUF: the file states the types of its tensors, the config does not."""
+    reason = "gguf: the config does not state the types; bytes are unquantised; give a type such as --dtype q4_k_m"
     return QuantizationScheme("gguf", None, estimate_reasons=(reason,))

@@ -1,4 +1,4 @@
-"""Configs of libraries that pack integers by group: AutoGPTQ and GPTQModel, AutoAWQ, AutoRound."""
+"""Readers for libraries that pack integers in groups: AutoGPTQ and GPTQModel, AutoAWQ, AutoRound."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from paramcalc.storage.quantization.methods.common import QuantFields, group_siz
 from paramcalc.storage.quantization.placement import QuantizationScheme, SchemeRule
 
 GPTQ_LAYOUTS = ("gptq", "gptq_v2", "marlin")
-AWQ_VERSIONS = ("gemm", "exllama")  # the same on disk; GEMV pads groups of zero points to whole words
+AWQ_VERSIONS = ("gemm", "exllama")  # the same layout on disk; GEMV pads the zero points of a group to whole words
 
 
 def read_gptq(fields: QuantFields) -> QuantizationScheme:
-    """AutoGPTQ, GPTQModel, optimum. `dynamic` has regular expressions: `-:` leaves modules out, `+:` changes them."""
+    """The scheme of AutoGPTQ, GPTQModel and optimum.
+
+    `dynamic` maps regular expressions to changes: `-:` excludes the modules, `+:` overrides their fields.
+    """
     bits, size = int(fields.get("bits", 4)), group_size(fields.get("group_size", 128))
     layout = "marlin" if fields.get("is_marlin_format") else str(fields.get("checkpoint_format") or "gptq")
-    # AutoGPTQ's own config files; later libraries write no biases that a layer does not have.
+    # The config files of AutoGPTQ itself; later libraries store no bias for a layer without one.
     from_auto_gptq = "model_file_base_name" in fields and "checkpoint_format" not in fields
 
     def layer(changed: QuantFields) -> Format:
@@ -31,10 +34,12 @@ def read_gptq(fields: QuantFields) -> QuantizationScheme:
     listed = fields.get("modules_in_block_to_quantize")
     names = [name for item in listed or () for name in ([item] if isinstance(item, str) else item)]
     rules += [SchemeRule(str(name), layer({})) for name in names]
-    reach = LAYERS_AND_HEAD if fields.get("lm_head") else LAYER_MATRICES
-    reasons = () if layout in GPTQ_LAYOUTS else (f"gptq: checkpoint_format {layout!r} is not known; an estimate",)
+    applies_to = LAYERS_AND_HEAD if fields.get("lm_head") else LAYER_MATRICES
+    reasons = (
+        () if layout in GPTQ_LAYOUTS else (f"gptq: checkpoint_format {layout!r} is unknown; bytes are an estimate",)
+    )
     return QuantizationScheme(
-        "gptq", None if names else layer({}), reach, (*rules, *unconverted_modules(fields)), reasons
+        "gptq", None if names else layer({}), applies_to, (*rules, *unconverted_modules(fields)), reasons
     )
 
 
@@ -46,18 +51,22 @@ def _dynamic_rule(text: str, changed: Any, layer: Callable[[QuantFields], Format
 
 
 def read_awq(fields: QuantFields) -> QuantizationScheme:
-    """AutoAWQ: w_bit or bits, q_group_size or group_size."""
+    """The scheme of AutoAWQ, with either set of names: w_bit or bits, q_group_size or group_size."""
     bits = int(fields.get("bits") or fields.get("w_bit") or 4)
     size = group_size(fields.get("group_size", fields.get("q_group_size", 128)))
     version = str(fields.get("version") or "gemm").lower()
-    reasons = () if version in AWQ_VERSIONS else (f"awq: how version {version!r} pads is not known; an estimate",)
+    reasons = (
+        ()
+        if version in AWQ_VERSIONS
+        else (f"awq: the padding of version {version!r} is unknown; bytes are an estimate",)
+    )
     return QuantizationScheme("awq", integers.awq(bits, size), LAYER_MATRICES, unconverted_modules(fields), reasons)
 
 
 def read_auto_round(fields: QuantFields) -> QuantizationScheme:
-    """Intel's AutoRound packs as GPTQ (without its index) or AWQ does, or writes 4- and 8-bit floats of other kinds.
+    """The scheme of Intel AutoRound: the layout of GPTQ (without g_idx) or AWQ, or 4- and 8-bit floats.
 
-    `extra_config` has other bits for single modules.
+    `extra_config` overrides the bits of single modules.
     """
     defaults = {"bits": fields.get("bits", 4), "group_size": fields.get("group_size", 128)}
     defaults["data_type"] = fields.get("data_type", "int")
@@ -71,7 +80,7 @@ def read_auto_round(fields: QuantFields) -> QuantizationScheme:
         form = _auto_round_format(merged, str(fields.get("packing_format", "")).lower(), static=static)
         if form is None:
             kind = f"{merged['data_type']} of {merged['bits']} bits"
-            reasons.append(f"auto-round: the layout of {kind} is not known to the byte; bytes are an estimate")
+            reasons.append(f"auto-round: the exact layout of {kind} is unknown; bytes are an estimate")
         return form or integers.pack_quantized(int(merged["bits"]), 128)._replace(exact=False)
 
     rules = [
@@ -87,7 +96,7 @@ def read_auto_round(fields: QuantFields) -> QuantizationScheme:
 def _auto_round_format(fields: QuantFields, packing: str, *, static: bool) -> Format | None:
     bits, size = int(fields["bits"]), fields["group_size"]
     kind = str(fields["data_type"])
-    if isinstance(size, list | tuple):  # squares
+    if isinstance(size, list | tuple):  # tiles
         square = kind.startswith("fp") and bits == 8 and len({*size}) == 1
         return floats.fp8_block(int(size[0]), static=static, bits=16) if square else None
     size = group_size(size)

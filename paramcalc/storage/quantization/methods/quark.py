@@ -1,4 +1,4 @@
-"""AMD's Quark: dtype and qscheme of the weights, the same for all layers or others for some."""
+"""Reader for AMD Quark: dtype and qscheme of the weights, with overrides for single layers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from paramcalc.storage.formats.format import LAYER_MATRICES, Format, SideTensor
 from paramcalc.storage.quantization.methods.common import LINEAR_LAYERS, QuantFields, group_size, unconverted_modules
 from paramcalc.storage.quantization.placement import QuantizationScheme, SchemeRule
 
-RECENT_FIELD = "enable_buffer_reuse"  # a field that Quark 0.13 states of every tensor, whose files were measured
+RECENT_FIELD = "enable_buffer_reuse"  # Quark 0.13 states it for every tensor; the layout was read from its files
 QUARK_CACHE_DTYPES = {"fp8_e4m3": "float8_e4m3fn", "int8": "int8"}
 
 
 def read_quark(fields: QuantFields) -> QuantizationScheme:
-    """A config of Quark, in the layout of its safetensors (export.weight_format real_quantized)."""
+    """The scheme of a Quark config, in the layout of its safetensors files (export.weight_format real_quantized)."""
     default_fields = fields.get("global_quant_config") or {}
     by_name: dict[str, QuantFields] = dict(fields.get("layer_quant_config") or {})
     by_name = {**(fields.get("kv_cache_quant_config") or {}), **by_name}
@@ -27,14 +27,14 @@ def read_quark(fields: QuantFields) -> QuantizationScheme:
         if layer.get("weight") and str(layer["weight"].get("dtype")).startswith(("fp8", "int8", "uint8"))
     ]
     known_scales = all(RECENT_FIELD in layer["weight"] for layer in eight_bit)
-    reasons = () if known_scales else ("quark: how wide scales are depends on its version; bytes are an estimate",)
+    reasons = () if known_scales else ("quark: the dtype of the scales depends on its version; bytes are an estimate",)
     return QuantizationScheme(
         "quark", default_format, LINEAR_LAYERS, (*unconverted_modules(fields), *rules), reasons, _cache_dtype(by_name)
     )
 
 
 def quark_layer_format(layer: QuantFields) -> Format | None:
-    """The format of one kind of layer. Raises ValueError for what is not known."""
+    """The format of a layer, or None if unquantised. Raises ValueError for an unknown combination."""
     weight = layer.get("weight")
     if not weight:
         return None
@@ -59,7 +59,7 @@ def quark_layer_format(layer: QuantFields) -> Format | None:
             return integers.awq(4, size)._replace(name=f"quark-int4-g{size}")
         case (("int8" | "uint8"), ("per_tensor" | "per_channel"), _):
             return _int8_format(scheme)
-    raise ValueError(f"{kind} {scheme} with groups of {size} is not known")
+    raise ValueError(f"{kind} {scheme} with groups of {size} is unknown")
 
 
 def _int8_format(scheme: str) -> Format:
@@ -71,7 +71,7 @@ def _int8_format(scheme: str) -> Format:
 
 
 def _cache_dtype(by_name: Mapping[str, QuantFields]) -> str | None:
-    """The dtype of keys and values: that of what comes out of their projections."""
+    """The dtype of the KV cache: the output dtype of the key and value projections."""
     for name, layer in by_name.items():
         if str(name).endswith(("k_proj", "v_proj", "kv_proj", "qkv_proj")) and layer.get("output_tensors"):
             return QUARK_CACHE_DTYPES.get(str(layer["output_tensors"].get("dtype")))

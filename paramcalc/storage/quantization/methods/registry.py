@@ -1,4 +1,4 @@
-"""What each quantization method's config means: one reader for each `quant_method`, from its fields to a Scheme."""
+"""The table of methods: one reader for each `quant_method`, from its fields to a QuantizationScheme."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from paramcalc.storage.quantization.placement import QuantizationScheme, SchemeR
 
 
 def read_method(fields: QuantFields) -> QuantizationScheme:
-    """The scheme of a quantization_config, by its `quant_method`; MLX's has none."""
+    """The scheme of a quantization_config, by its `quant_method`, or by its fields if it has none (MLX)."""
     method = str(fields.get("quant_method") or _guess_method(fields)).lower().replace("_", "-")
     reader = METHODS.get(method)
     if reader is None:
@@ -30,7 +30,7 @@ def read_method(fields: QuantFields) -> QuantizationScheme:
 
 
 def _guess_method(fields: QuantFields) -> str:
-    """The method of a config that does not say: each library has fields of its own."""
+    """The method of a config without `quant_method`, recognised by fields that one library uses."""
     for method, keys in (
         ("modelopt", ("quantization", "quant_algo")),
         ("bitsandbytes", ("load_in_4bit", "load_in_8bit")),
@@ -48,7 +48,7 @@ def _guess_method(fields: QuantFields) -> str:
 
 
 def read_mlx(fields: QuantFields) -> QuantizationScheme:
-    """MLX: bits and group_size for all, and under the names of modules others, or false."""
+    """MLX: bits and group_size for all modules, with overrides (or false) under the names of modules."""
 
     def layer(override: QuantFields) -> Format:
         mode = str(override.get("mode", fields.get("mode", "affine")))
@@ -78,7 +78,7 @@ def read_mlx(fields: QuantFields) -> QuantizationScheme:
 
 
 def read_hqq(fields: QuantFields) -> QuantizationScheme:
-    """HQQ: one quant_config for all layers, or one for each name of a projection."""
+    """HQQ: one quant_config for all layers, or one for each projection name."""
     config = fields.get("quant_config") or fields
 
     def layer(override: QuantFields) -> Format:
@@ -93,9 +93,7 @@ def read_hqq(fields: QuantFields) -> QuantizationScheme:
         by_name = {name: override for name, override in config.items() if isinstance(override, Mapping)}
         default_format, parts = None, [*by_name.values()]
     nested = any(override.get(key) for override in parts for key in ("scale_quant_params", "zero_quant_params"))
-    reasons = (
-        ("hqq: scales and zeros that are quantised themselves are counted in 16 bits; an estimate",) if nested else ()
-    )
+    reasons = ("hqq: quantised scales and zero points are counted in 16 bits; bytes are an estimate",) if nested else ()
     return QuantizationScheme(
         "hqq",
         default_format,
@@ -106,14 +104,14 @@ def read_hqq(fields: QuantFields) -> QuantizationScheme:
 
 
 def read_quanto(fields: QuantFields) -> QuantizationScheme:
-    """Quanto: `weights` is int8, int4, int2 or float8."""
+    """optimum-quanto: `weights` is int8, int4, int2 or float8."""
     weights = str(fields.get("weights", "int8"))
     form = floats.fp8_channel() if "float8" in weights else integers.quanto(int(weights.removeprefix("int")))
     return QuantizationScheme("quanto", form, LINEAR_LAYERS, unconverted_modules(fields))
 
 
 def read_torchao(fields: QuantFields) -> QuantizationScheme:
-    """torchao: quant_type is a word, or under `default` the class of a config with its fields."""
+    """torchao: quant_type is a name, or has a config class with its fields under `default`."""
     kind = fields.get("quant_type")
     kind = kind.get("default", kind) if isinstance(kind, Mapping) else kind
     name = str(kind.get("_type", kind) if isinstance(kind, Mapping) else kind).lower().replace("_", "")
@@ -127,49 +125,52 @@ def read_torchao(fields: QuantFields) -> QuantizationScheme:
     elif "int8weightonly" in name or "int8dynamicactivationint8" in name:
         form = integers.TORCHAO_INT8
         per_row = "PerRow" in str(options.get("granularity", ""))
-        if not per_row or options.get("group_size"):  # as torchao wrote it before version 2 of this config, or by group
-            reasons.append("torchao int8: how wide the scales are is not known; bytes are an estimate")
+        if not per_row or options.get("group_size"):  # version 1 of this config, or scales by group
+            reasons.append("torchao int8: the dtype of the scales is unknown; bytes are an estimate")
     else:
         return read_unknown(fields, f"torchao {name}")
     if fields.get("include_input_output_embeddings"):
-        reasons.append("torchao: embedding and output matrix are converted too, and not counted so; an estimate")
+        reasons.append(
+            "torchao: the quantised embedding and output matrix are counted as unquantised; bytes are an estimate"
+        )
     return QuantizationScheme("torchao", form, LINEAR_LAYERS, unconverted_modules(fields), tuple(reasons))
 
 
 def read_bitsandbytes(fields: QuantFields) -> QuantizationScheme:
-    """bitsandbytes: 8 bits with a scale a row, or nf4 and fp4 with a scale for each 64 values."""
+    """bitsandbytes: 8 bits with a scale for each row, or nf4 and fp4 with a scale for each 64 values."""
     skipped = fields.get("llm_int8_skip_modules")
-    reach = (
-        LINEAR_LAYERS if skipped is None else LINEAR_LAYERS._replace(output_matrix=True)
-    )  # a list of one's own replaces the usual exception
+    # A stated list replaces the default exception, the output matrix.
+    applies_to = LINEAR_LAYERS if skipped is None else LINEAR_LAYERS._replace(output_matrix=True)
     if fields.get("load_in_8bit") or fields.get("_load_in_8bit"):
-        return QuantizationScheme("bitsandbytes", integers.INT8, reach, unconverted_modules(fields))
+        return QuantizationScheme("bitsandbytes", integers.INT8, applies_to, unconverted_modules(fields))
     double = bool(fields.get("bnb_4bit_use_double_quant"))
     form = integers.bnb4(str(fields.get("bnb_4bit_quant_type", "fp4")), double=double)
-    return QuantizationScheme("bitsandbytes", form, reach, unconverted_modules(fields))
+    return QuantizationScheme("bitsandbytes", form, applies_to, unconverted_modules(fields))
 
 
 # -- floats ------------------------------------------------------------------------------------------------------------
 
 
 def read_fp8(fields: QuantFields) -> QuantizationScheme:
-    """8-bit floats in squares of weight_block_size (DeepSeek-V3), or with one scale for each matrix.
+    """8-bit floats with a scale for each tile of weight_block_size (DeepSeek-V3), or one scale for each matrix.
 
-    `scale_fmt` ue8m0 with `expert_dtype` fp4 is DeepSeek-V4's: exponents for scales, experts in 4 bits.
+    `scale_fmt` ue8m0 with `expert_dtype` fp4 is DeepSeek-V4: scales are 8-bit exponents, experts have 4 bits.
     """
     block, static = fields.get("weight_block_size"), fields.get("activation_scheme") == "static"
     bits = 8 if fields.get("scale_fmt") == "ue8m0" and fields.get("expert_dtype") == "fp4" else 32
     form = floats.fp8_block(int(block[0]), static=static, bits=bits) if block else floats.fp8_tensor(static=static)
     rules = [SchemeRule("experts", floats.MXFP4)] if fields.get("expert_dtype") == "fp4" else []
-    rules.append(SchemeRule("indexer.weights_proj"))  # kept in a wider dtype (DeepSeek-V3.2)
-    rules += [SchemeRule("mtp.eh_proj"), SchemeRule("mtp.shared_head")]  # no part of what DeepSeek-V3 quantises
+    rules.append(SchemeRule("indexer.weights_proj"))  # not quantised (DeepSeek-V3.2)
+    rules += [SchemeRule("mtp.eh_proj"), SchemeRule("mtp.shared_head")]  # DeepSeek-V3 does not quantise them
     modules = fields.get("modules_to_convert")
-    reasons = ("fp8: modules_to_convert names more than linear layers; bytes are an estimate",) if modules else ()
+    reasons = (
+        ("fp8: modules_to_convert includes other modules than linear layers; bytes are an estimate",) if modules else ()
+    )
     return QuantizationScheme("fp8", form, LINEAR_LAYERS, (*unconverted_modules(fields), *rules), reasons)
 
 
 def read_mxfp4(fields: QuantFields) -> QuantizationScheme:
-    """gpt-oss: the experts' matrices, each 32 inputs with an exponent."""
+    """MXFP4 (gpt-oss): the matrices of experts, with an 8-bit exponent for each 32 inputs."""
     return QuantizationScheme("mxfp4", floats.MXFP4, ONLY_EXPERTS, unconverted_modules(fields))
 
 
@@ -184,25 +185,25 @@ def read_eetq(fields: QuantFields) -> QuantizationScheme:
 
 
 def fixed_format_reader(form: Format, *reasons: str) -> Callable[[QuantFields], QuantizationScheme]:
-    """A method without fields of its own."""
+    """A reader for a method without fields, which always has this format."""
     return lambda fields: QuantizationScheme(
         form.name, form._replace(applies_to=LAYER_MATRICES), LINEAR_LAYERS, unconverted_modules(fields), reasons
     )
 
 
 NVFP4_ESTIMATE_REASON = (
-    "nvfp4: transformers writes no such files, and holds scales twice while it computes; bytes are an estimate"
+    "nvfp4: transformers does not save this format and holds the scales twice at run time; bytes are an estimate"
 )
 
 
 def read_bitnet(fields: QuantFields) -> QuantizationScheme:
-    """BitNet: two bits, packed when the file was written (`offline`) and in 16 bits before."""
+    """BitNet: packed 2-bit values in files of the `offline` mode, 16 bits in files of the `online` mode."""
     online = fields.get("linear_class") == "autobitlinear" and fields.get("quantization_mode") == "online"
     return QuantizationScheme("bitnet", None if online else integers.BITNET, LINEAR_LAYERS, unconverted_modules(fields))
 
 
 def read_metal(fields: QuantFields) -> QuantizationScheme:
-    """Metal's kernels: MLX's layout, for linear layers."""
+    """Kernels for Metal: the layout of MLX, for linear layers."""
     form = integers.mlx(int(fields.get("bits", 4)), int(fields.get("group_size", 64)))
     return QuantizationScheme("metal", form, LINEAR_LAYERS, unconverted_modules(fields))
 
