@@ -1,4 +1,4 @@
-"""Pipeline parallelism: the tree of a model cut into stages, each a tree of its own."""
+"""Pipeline parallelism: the tree of a model divided into stages, each of which is a tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paramcalc.tree.containers import Block, Run, Stack, main_stack, num_layers,
 
 
 class Stage(NamedTuple):
-    """Layers `first` to `first + layers - 1` of the model's main stack, and whatever else is beside them."""
+    """A stage: `layers` layers of the main stack from `first` on, and the embeddings, towers or head next to them."""
 
     tree: Component
     first: int
@@ -18,7 +18,7 @@ class Stage(NamedTuple):
 
 
 class StageCut(NamedTuple):
-    """What goes into a stage: layers of the `main` stack, what is before and after it, owners of tied tensors."""
+    """The contents of a stage: layers of the `main` stack, the parts before or after it, owners of tied tensors."""
 
     main: Stack
     first: int
@@ -29,10 +29,10 @@ class StageCut(NamedTuple):
 
 
 def stages(tree: Component, count: int) -> list[Stage]:
-    """The stages of a pipeline: embeddings and towers in the first, norm and head in the last, layers in all.
+    """The `count` stages of a pipeline: embeddings and towers in the first, norm and head in the last, layers in all.
 
-    A tied head needs its matrix too: the last stage holds a copy. Raises ParamcalcError where there are fewer layers
-    than stages, or where layers share weights that would be needed in several of them.
+    The last stage holds a copy of the embedding if the head is tied to it. Raises ParamcalcError if there are fewer
+    layers than stages, or if layers share weights.
     """
     all_stacks = stacks(tree)
     if not all_stacks:
@@ -52,7 +52,7 @@ def stages(tree: Component, count: int) -> list[Stage]:
 
 
 def layers_per_stage(layers: int, count: int) -> list[int]:
-    """Layers of each stage, as vLLM deals them out (get_pp_indices): the rest goes to stages before the last."""
+    """Layers of each stage, as in vLLM (get_pp_indices): the remainder goes to the stages before the last."""
     each, rest = divmod(layers, count)
     counts = [each] * count
     for i in range(2, rest + 2):
@@ -64,21 +64,21 @@ def _check_stages(main: Stack, count: int) -> None:
     layers = num_layers(main)
     if any(run.passes > 1 for run in main.runs) or any(True for _ in main.ties()):
         raise ParamcalcError(
-            f"pipeline_parallel {count}: the layers share weights, which no two stages can hold",
-            "leave it out, or use tensor_parallel",
+            f"pipeline_parallel {count}: the layers share weights and cannot be divided into stages",
+            "omit it, or use tensor_parallel",
         )
     if layers < count:
         raise ParamcalcError(
-            f"pipeline_parallel {count} is more than there are layers ({layers})", f"give at most {layers} stages"
+            f"pipeline_parallel {count} is more than the number of layers ({layers})", f"use at most {layers} stages"
         )
 
 
 def _stage_tree(tree: Component, cut: StageCut, prefix: str) -> Component:
-    """What of a block is in the stage."""
+    """The part of a block that is in the stage. Raises ParamcalcError for a component that cannot be divided."""
     if tree is cut.main:
         return cut.main.replace(first=cut.first, runs=_stage_runs(cut))
     if not isinstance(tree, Block):
-        raise ParamcalcError(f"pipeline_parallel: {prefix.rstrip('.')} cannot be cut", "leave it out")
+        raise ParamcalcError(f"pipeline_parallel: {prefix.rstrip('.')} cannot be divided into stages", "omit it")
     items, before = {}, True
     for name, part in tree.items.items():
         path = prefix + name
