@@ -1,4 +1,4 @@
-"""What each device holds under tensor, pipeline, expert and data parallelism. The fullest one decides what fits."""
+"""Bytes on each device under tensor, pipeline, expert and data parallelism. The most loaded device decides the fit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class HeldByRule(NamedTuple):
-    """What a device holds by one rule."""
+    """The tensors on a device that one sharding rule divides."""
 
     tensors: int
     bytes: int
@@ -36,9 +36,9 @@ class HeldByRule(NamedTuple):
 
 
 class StageShareOnDevice(NamedTuple):
-    """What does not depend on context and batch: one pipeline stage on its fullest device."""
+    """One pipeline stage on its most loaded device, independent of context and batch."""
 
-    model: Model  # with the stage's part of the tree
+    model: Model  # with the tree of the stage
     first: int
     layers: int
     sharding: dict[ShardRule, HeldByRule]
@@ -52,14 +52,14 @@ class StageShareOnDevice(NamedTuple):
 
 
 class DevicePlan(NamedTuple):
-    """A model dealt out to devices."""
+    """A model divided among devices."""
 
     devices: int
     stages: tuple[StageShareOnDevice, ...]
 
 
 def plan_devices(model: Model, assumed: Assumptions) -> DevicePlan:
-    """Deal the weights out. Raises ParamcalcError for sizes that engines refuse, naming both."""
+    """Divide the weights among devices. Raises ParamcalcError for sizes that inference engines refuse."""
     check_divisible(model.tree.weights(), assumed)
     shares = shares_under(assumed)
     stage_shares = []
@@ -78,7 +78,7 @@ def plan_devices(model: Model, assumed: Assumptions) -> DevicePlan:
 
 
 def held_by_rule(model: Model, assumed: Assumptions, shares: Shares, *, whole: Model) -> dict[ShardRule, HeldByRule]:
-    """Tensors and bytes of a stage of the `whole` on the fullest device, by the rule that divides them."""
+    """Tensors and bytes of a stage of the `whole` model on its most loaded device, by sharding rule."""
     by_rule: dict[ShardRule, list[tuple[int, int, str]]] = defaultdict(list)
     for stored in weights.stored_tensors(model, assumed, whole=whole):
         if stored.tensors:
@@ -94,7 +94,7 @@ def _sum_tensors(stored: list[tuple[int, int, str]]) -> HeldByRule:
 
 
 def stage_loads(plan: DevicePlan, assumed: Assumptions) -> list[StageLoadDict]:
-    """What the fullest device of each stage holds: every part of the report, and the total."""
+    """Bytes on the most loaded device of each stage: every part of the report, and the total."""
     batch = -(-assumed.batch // assumed.data_parallel)
     return [_stage_load(held, assumed, batch) for held in plan.stages]
 
@@ -153,7 +153,7 @@ def _stage_load(held: StageShareOnDevice, assumed: Assumptions, batch: int) -> S
 
 
 def _sharded_entries(entries: Iterable[CacheEntry], shares: Shares) -> Iterator[CacheEntry]:
-    """Whole key/value heads on each device, copies where there are fewer; what has no heads is held whole."""
+    """Cache entries on one device: whole key/value heads, replicated if there are fewer; others are replicated."""
     for entry in entries:
         if entry.shares is None:
             yield entry
