@@ -1,1 +1,1 @@
-"""What a model costs in bytes: weights in any format, caches and states, working memory, device by device."""
+"""Memory of a model in bytes: weights, KV cache, recurrent state and activations, in total and for each device."""

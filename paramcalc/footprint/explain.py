@@ -14,7 +14,7 @@ from paramcalc.counting.tree_rows import layer_name
 from paramcalc.footprint import cache, memory
 from paramcalc.footprint.cache_dtypes import EntryBytes
 from paramcalc.model import Model
-from paramcalc.parallel.sharding import last_names
+from paramcalc.parallel.sharding import tensor_names
 from paramcalc.reports.count import Explanation, Line
 from paramcalc.storage import weights
 from paramcalc.storage.gguf.types import GGUF_TYPES
@@ -215,7 +215,7 @@ def _devices(found: PerDeviceDict) -> Iterator[Line]:
     """The rule that divides each tensor, and what the fullest device holds."""
     yield Line(level=0, name=f"weights of the fullest of {found['devices']:,} devices", remark="by what divides them")
     for name, share in found["sharding"].items():
-        yield Line(level=1, name=name, result=share["bytes"], remark=last_names(share["weights"]))
+        yield Line(level=1, name=name, result=share["bytes"], remark=tensor_names(share["weights"]))
     yield from _sum("on that device", found)
 
 

@@ -1,16 +1,17 @@
-"""Working memory: what a step needs besides weights and caches. An estimate, with the formula that made it.
+"""Working memory: bytes of one step in addition to weights and caches. An estimate, with its formula.
 
-Two terms, added, because allocators seldom give one's memory to the other:
+The sum of two terms, because allocators seldom reuse the memory of one for the other:
 
-- **logits**: of the last token of each sequence (of every token where the model does not generate), over the whole
+- **logits**: for the last token of each sequence (for every token if the model does not generate), over the whole
   vocabulary, which devices gather, in `logits_dtype`;
 - **activations** of the widest layer for one chunk of tokens: twice the width (the residual and the normed input), and
-  in the widest of its parts what every matrix makes that is not a projection out, and what every projection out reads.
-  In attention these are queries, keys, values and the heads' output; in a feed-forward network gate, up and their
-  product; of experts as many as a token uses, and what each makes of it. Devices that divide a matrix divide this too.
+  for the widest part of the layer the outputs of all matrices except output projections, and the inputs of output
+  projections. For attention these are queries, keys, values and the output of the heads. For an FFN these are gate, up
+  and their product. For experts, they count once for each expert of a token, plus the output of each expert. Devices
+  that divide a matrix divide these too.
 
-With `eager` attention the scores of a chunk against the whole context are added: in the model's dtype, and their
-softmax in float32 (transformers' eager_attention_forward). Towers of images and sound are left out.
+With `eager` attention, the scores of a chunk against the whole context are added: in the model's dtype, and their
+softmax in float32 (eager_attention_forward in transformers). Vision and audio towers are not included.
 
 vLLM, Llama-3-8B on one device: 0.22 GiB of "PyTorch activation peak memory" observed for chunks of 2,048 tokens, 0.20
 here; 1.26 GiB for 8,192 tokens and 256 sequences (vLLM pull request 10511), 0.90 here: sampling with top-p sorts copies
@@ -37,60 +38,60 @@ SOFTMAX_DTYPE = dtype("float32")
 
 
 class ActivationShape(NamedTuple):
-    """What of a model decides, on one device: none of it depends on context or batch."""
+    """The facts of a model that decide its working memory on one device, independent of context and batch."""
 
-    terms: tuple[tuple[str, int], ...]  # channels of one token in the widest layer that are alive at once, by name
-    heads: int  # whose scores eager attention holds
+    terms: tuple[tuple[str, int], ...]  # channels of one token in memory at once in the widest layer, by name
+    heads: int  # query heads, each with scores in eager attention
     vocabulary: int
-    generates: bool  # only a sequence's last token needs logits
+    generates: bool  # only the last token of a sequence needs logits
     dtype: Dtype
 
     @property
     def channels(self) -> int:
-        """All of them."""
+        """The sum of all terms."""
         return sum(channels for _, channels in self.terms)
 
 
 def activation_shape(model: Model, shares: Shares = UNSHARDED) -> ActivationShape:
-    """The shape of a model's, or of a stage's, work on one device."""
-    found = stacks(model.tree)
-    generating = [stack for stack in found if stack.causal]
-    layers = [kind.layer for stack in generating or found for kind in stack.layer_kinds()]
+    """The activation shape of a model, or of a pipeline stage, on one device."""
+    all_stacks = stacks(model.tree)
+    generating = [stack for stack in all_stacks if stack.causal]
+    layers = [kind.layer for stack in generating or all_stacks for kind in stack.layer_kinds()]
     return ActivationShape(
-        max((widest_part(layer, shares) for layer in layers), key=_total, default=()),
+        max((widest_part(layer, shares) for layer in layers), key=_total_channels, default=()),
         max((query_heads(layer.weights(), shares) for layer in layers), default=0),
-        scored_tokens(model.tree),
+        output_matrix_rows(model.tree),
         bool(generating),
         activation_dtype(model),
     )
 
 
-def activation_figures(work: ActivationShape, assumed: Assumptions, *, batch: int) -> WorkingSizesDict:
-    """`working` of the report, of a device that serves `batch` sequences."""
-    kind, logits_dtype = work.dtype, dtype(assumed.logits_dtype)
+def activation_figures(shape: ActivationShape, assumed: Assumptions, *, batch: int) -> WorkingSizesDict:
+    """`working` of the report, for a device that serves `batch` sequences."""
+    kind, logits_dtype = shape.dtype, dtype(assumed.logits_dtype)
     tokens = min(assumed.prefill_chunk, batch * assumed.context)
-    scored = batch if work.generates else batch * assumed.context
-    logits = logits_dtype.bytes(scored * work.vocabulary)
-    activations = kind.bytes(tokens * work.channels)
-    scores = work.heads * min(tokens, assumed.context) * assumed.context if assumed.attention == "eager" else 0
+    scored = batch if shape.generates else batch * assumed.context
+    logits = logits_dtype.bytes(scored * shape.vocabulary)
+    activations = kind.bytes(tokens * shape.channels)
+    scores = shape.heads * min(tokens, assumed.context) * assumed.context if assumed.attention == "eager" else 0
     eager = kind.bytes(scores) + SOFTMAX_DTYPE.bytes(scores)
     return {
         "bytes": logits + activations + eager,
         "estimate": True,
-        "logits": {"bytes": logits, "tokens": scored, "vocabulary": work.vocabulary, "dtype": logits_dtype.name},
-        "activations": {"bytes": activations, "tokens": tokens, "channels": work.channels, "dtype": kind.name},
-        "scores": {"bytes": eager, "heads": work.heads if scores else 0},
+        "logits": {"bytes": logits, "tokens": scored, "vocabulary": shape.vocabulary, "dtype": logits_dtype.name},
+        "activations": {"bytes": activations, "tokens": tokens, "channels": shape.channels, "dtype": kind.name},
+        "scores": {"bytes": eager, "heads": shape.heads if scores else 0},
     }
 
 
 def activation_dtype(model: Model) -> Dtype:
-    """In which the model computes: its own, unless that is a storage format."""
+    """The dtype of activations: that of the model, or bfloat16 if that is only a storage format."""
     kind = dtype(model.dtype)
     return kind if kind.block_elements == 1 and kind.block_bytes > 1 else dtype("bfloat16")
 
 
-def scored_tokens(tree: Component) -> int:
-    """Rows of the output matrix, the model's own or a tied one; 0 where there is none."""
+def output_matrix_rows(tree: Component) -> int:
+    """Rows of the output matrix, its own or tied to the embedding; 0 without one."""
     owners = {f"{tie.owner}.weight" for tie in tree.ties() if tie.category == "head"}
     rows = [
         int(weight.shape[0])
@@ -105,50 +106,52 @@ Terms = tuple[tuple[str, int], ...]
 
 
 def widest_part(layer: Component, shares: Shares) -> Terms:
-    """Channels alive at once for one token: twice the width, and the widest part's."""
+    """Channels in memory at once for one token: twice the width, and those of the widest part."""
     width = next((int(weight.shape[1]) for weight in layer.weights() if weight.kind == "matrix"), 0)
-    parts = (tuple(_alive(part.component.weights(), shares)) for part in layer.children())
-    return (("residual and normed input", 2 * width), *max(parts, key=_total, default=()))
+    parts = (tuple(_live_channels(part.component.weights(), shares)) for part in layer.children())
+    return (("residual and normed input", 2 * width), *max(parts, key=_total_channels, default=()))
 
 
-def _total(terms: Terms) -> int:
+def _total_channels(terms: Terms) -> int:
     return sum(channels for _, channels in terms)
 
 
 def query_heads(weights: Iterable[Weight], shares: Shares) -> int:
     """Query heads of attention on one device."""
     units = [
-        shares.of(weight, int(weight.split.units))
+        shares.share(weight, int(weight.split.units))
         for weight in weights
         if weight.category == "attention" and weight.split is not None and weight.split.unit_kind == "heads"
     ]
     return max(units, default=0)
 
 
-def _alive(weights: Iterable[Weight], shares: Shares) -> Iterator[tuple[str, int]]:
+def _live_channels(weights: Iterable[Weight], shares: Shares) -> Iterator[tuple[str, int]]:
     for weight in weights:
         if weight.kind != "matrix":
             continue
         name = weight.name.removesuffix(".weight")
-        made, read, used = int(weight.shape[0]), int(weight.shape[1]), int(weight.active)
+        outputs, inputs, copies = int(weight.shape[0]), int(weight.shape[1]), int(weight.active)
         if weight.split is None or weight.split.axis != "row":
-            yield name, used * shares.of(weight, made)
+            yield name, copies * shares.share(weight, outputs)
         else:
-            yield f"into {name}", used * shares.of(weight, read)
+            yield f"into {name}", copies * shares.share(weight, inputs)
             if weight.experts > 1:
-                yield name, used * made
+                yield name, copies * outputs
 
 
-def activation_arithmetic(work: ActivationShape, found: WorkingSizesDict) -> list[str]:
-    """The arithmetic of the figures, line by line."""
-    logits, activations, scores = found["logits"], found["activations"], found["scores"]
-    score, one = dtype(logits["dtype"]).block_bytes, dtype(activations["dtype"]).block_bytes
+def activation_arithmetic(shape: ActivationShape, figures: WorkingSizesDict) -> list[str]:
+    """Lines of text with the arithmetic of the figures."""
+    logits, activations, scores = figures["logits"], figures["activations"], figures["scores"]
+    logit_bytes, value_bytes = dtype(logits["dtype"]).block_bytes, dtype(activations["dtype"]).block_bytes
     tokens, channels = activations["tokens"], activations["channels"]
     lines = [
-        f"logits: {logits['tokens']:,} tokens x {logits['vocabulary']:,} x {score} bytes = {logits['bytes']:,}",
-        f"activations: {tokens:,} tokens x {channels:,} channels x {one} bytes = {activations['bytes']:,}",
-        f"channels: {' + '.join(f'{name} {each:,}' for name, each in work.terms)} = {channels:,}",
+        f"logits: {logits['tokens']:,} tokens x {logits['vocabulary']:,} x {logit_bytes} bytes = {logits['bytes']:,}",
+        f"activations: {tokens:,} tokens x {channels:,} channels x {value_bytes} bytes = {activations['bytes']:,}",
+        f"channels: {' + '.join(f'{name} {count:,}' for name, count in shape.terms)} = {channels:,}",
     ]
     if scores["bytes"]:
-        lines.append(f"scores: {scores['heads']:,} heads x chunk x context, {one} bytes and 4 of their softmax")
+        lines.append(
+            f"scores: {scores['heads']:,} heads x chunk x context, {value_bytes} bytes each, and 4 for their softmax"
+        )
     return lines

@@ -1,4 +1,4 @@
-"""The fold: from a model and its assumptions to bytes. No family names, no branch on a component's type."""
+"""The memory fold: bytes of a model under assumptions. It knows no families and no component types."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @accepts_assumptions
 def memory(model: Model, *, context: int, **assumptions: Unpack[AssumptionOptions]) -> MemoryReport:
-    """What a model takes in bytes while it answers `batch` sequences of `context` tokens.
+    """Memory in bytes of a model that serves `batch` sequences of `context` tokens.
 
-    The parts and their total are of the model held once; `per_device` says what the fullest device holds.
-    Further assumptions are the fields of `Assumptions`. Raises ParamcalcError for what is not understood, with the
+    The parts and their total are for one undivided copy of the model; `per_device` is the most loaded device. Further
+    assumptions are the fields of `Assumptions`. Raises ParamcalcError for an unknown format or assumption, with the
     choices.
     """
     from paramcalc.reports.memory import MemoryReport
@@ -36,7 +36,7 @@ def memory(model: Model, *, context: int, **assumptions: Unpack[AssumptionOption
 
 
 def memory_figures(model: Model, assumed: Assumptions) -> MemoryReportDict:
-    """The same as plain data: the keys and the order of `MemoryReport`."""
+    """The memory as a dict with the keys and the order of `MemoryReport`."""
     plan = weights.storage_plan(model, assumed)
     stored, caches = weights.weights_figures(plan), cache.cache_figures(model, assumed)
     kv_cache, state, working = caches["kv_cache"], caches["state"], _working(model, assumed)
@@ -62,6 +62,6 @@ def memory_figures(model: Model, assumed: Assumptions) -> MemoryReportDict:
 
 
 def _working(model: Model, assumed: Assumptions) -> WorkingPartDict:
-    work = inference_activations.activation_shape(model)
-    found = inference_activations.activation_figures(work, assumed, batch=assumed.batch)
-    return {**found, "how": inference_activations.activation_arithmetic(work, found)}
+    shape = inference_activations.activation_shape(model)
+    figures = inference_activations.activation_figures(shape, assumed, batch=assumed.batch)
+    return {**figures, "how": inference_activations.activation_arithmetic(shape, figures)}

@@ -1,4 +1,4 @@
-"""What each device holds under tensor, pipeline, expert and data parallelism. The fullest one decides what fits."""
+"""Bytes on each device under tensor, pipeline, expert and data parallelism. The most loaded device decides the fit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class HeldByRule(NamedTuple):
-    """What a device holds by one rule."""
+    """The tensors on a device that one sharding rule divides."""
 
     tensors: int
     bytes: int
@@ -36,14 +36,14 @@ class HeldByRule(NamedTuple):
 
 
 class StageShareOnDevice(NamedTuple):
-    """What does not depend on context and batch: one pipeline stage on its fullest device."""
+    """One pipeline stage on its most loaded device, independent of context and batch."""
 
-    model: Model  # with the stage's part of the tree
+    model: Model  # with the tree of the stage
     first: int
     layers: int
     sharding: dict[ShardRule, HeldByRule]
-    kept: tuple[CacheEntry, ...]
-    work: inference_activations.ActivationShape
+    cache_entries: tuple[CacheEntry, ...]
+    activations: inference_activations.ActivationShape
 
     @property
     def weights(self) -> int:
@@ -52,64 +52,69 @@ class StageShareOnDevice(NamedTuple):
 
 
 class DevicePlan(NamedTuple):
-    """A model dealt out to devices."""
+    """A model divided among devices."""
 
     devices: int
     stages: tuple[StageShareOnDevice, ...]
 
 
 def plan_devices(model: Model, assumed: Assumptions) -> DevicePlan:
-    """Deal the weights out. Raises ParamcalcError for sizes that engines refuse, naming both."""
+    """Divide the weights among devices. Raises ParamcalcError for sizes that inference engines refuse."""
     check_divisible(model.tree.weights(), assumed)
-    dealt = shares_under(assumed)
-    held = []
+    shares = shares_under(assumed)
+    stage_shares = []
     for tree, first, layers in stages(model.tree, assumed.pipeline_parallel):
         part = model if tree is model.tree else model.replace(tree=tree)
-        kept, work = (
-            tuple(_on_device(cache.cache_entries(part, assumed), dealt)),
-            inference_activations.activation_shape(part, dealt),
+        entries, activations = (
+            tuple(_sharded_entries(cache.cache_entries(part, assumed), shares)),
+            inference_activations.activation_shape(part, shares),
         )
-        held.append(
-            StageShareOnDevice(part, first, layers, held_by_rule(part, assumed, dealt, whole=model), kept, work)
+        stage_shares.append(
+            StageShareOnDevice(
+                part, first, layers, held_by_rule(part, assumed, shares, whole=model), entries, activations
+            )
         )
-    return DevicePlan(device_count(assumed), tuple(held))
+    return DevicePlan(device_count(assumed), tuple(stage_shares))
 
 
-def held_by_rule(model: Model, assumed: Assumptions, dealt: Shares, *, whole: Model) -> dict[ShardRule, HeldByRule]:
-    """Tensors and bytes of a stage of the `whole` on the fullest device, by the rule that divides them."""
-    found: dict[ShardRule, list[tuple[int, int, str]]] = defaultdict(list)
-    for one in weights.stored_tensors(model, assumed, whole=whole):
-        if one.tensors:
-            tensors = dealt.tensors(one.weight, one.tensors)
-            held = tensors * dealt.of(one.weight, one.bytes // one.tensors)
-            found[shard_rule(one.weight)].append((tensors, held, one.weight.name))
-    return {name: _share(found[name]) for name in SHARD_RULES if name in found}
+def held_by_rule(model: Model, assumed: Assumptions, shares: Shares, *, whole: Model) -> dict[ShardRule, HeldByRule]:
+    """Tensors and bytes of a stage of the `whole` model on its most loaded device, by sharding rule."""
+    by_rule: dict[ShardRule, list[tuple[int, int, str]]] = defaultdict(list)
+    for stored in weights.stored_tensors(model, assumed, whole=whole):
+        if stored.tensors:
+            tensors = shares.num_tensors(stored.weight, stored.tensors)
+            held = tensors * shares.share(stored.weight, stored.bytes // stored.tensors)
+            by_rule[shard_rule(stored.weight)].append((tensors, held, stored.weight.name))
+    return {name: _sum_tensors(by_rule[name]) for name in SHARD_RULES if name in by_rule}
 
 
-def _share(found: list[tuple[int, int, str]]) -> HeldByRule:
-    names = dict.fromkeys(name for _, _, name in found)
-    return HeldByRule(sum(tensors for tensors, _, _ in found), sum(held for _, held, _ in found), tuple(names))
+def _sum_tensors(stored: list[tuple[int, int, str]]) -> HeldByRule:
+    names = dict.fromkeys(name for _, _, name in stored)
+    return HeldByRule(sum(tensors for tensors, _, _ in stored), sum(held for _, held, _ in stored), tuple(names))
 
 
 def stage_loads(plan: DevicePlan, assumed: Assumptions) -> list[StageLoadDict]:
-    """What the fullest device of each stage holds: every part of the report, and the total."""
+    """Bytes on the most loaded device of each stage: every part of the report, and the total."""
     batch = -(-assumed.batch // assumed.data_parallel)
-    return [_load(held, assumed, batch) for held in plan.stages]
+    return [_stage_load(held, assumed, batch) for held in plan.stages]
 
 
 def per_device_figures(model: Model, assumed: Assumptions) -> PerDeviceDict:
     """`per_device` of the report."""
     plan = plan_devices(model, assumed)
-    found = stage_loads(plan, assumed)
-    fullest = max(range(len(found)), key=lambda i: found[i]["total"]["bytes"])
-    held, load = plan.stages[fullest], found[fullest]
+    loads = stage_loads(plan, assumed)
+    fullest = max(range(len(loads)), key=lambda i: loads[i]["total"]["bytes"])
+    held, load = plan.stages[fullest], loads[fullest]
     return {
         "devices": plan.devices,
         "stage": fullest,
         **load,
-        "working": {**load["working"], "how": inference_activations.activation_arithmetic(held.work, load["working"])},
+        "working": {
+            **load["working"],
+            "how": inference_activations.activation_arithmetic(held.activations, load["working"]),
+        },
         "sharding": {name: _rule_share(share) for name, share in held.sharding.items()},
-        "stages": [_stage(held, load) for held, load in zip(plan.stages, found, strict=True)],
+        "stages": [_stage_share(held, load) for held, load in zip(plan.stages, loads, strict=True)],
     }
 
 
@@ -117,7 +122,7 @@ def _rule_share(held: HeldByRule) -> RuleShareDict:
     return {"tensors": held.tensors, "bytes": held.bytes, "weights": list(held.weights)}
 
 
-def _stage(held: StageShareOnDevice, load: StageLoadDict) -> StageShareDict:
+def _stage_share(held: StageShareOnDevice, load: StageLoadDict) -> StageShareDict:
     return {
         "first_layer": held.first,
         "layers": held.layers,
@@ -130,12 +135,13 @@ def _stage(held: StageShareOnDevice, load: StageLoadDict) -> StageShareDict:
     }
 
 
-def _load(held: StageShareOnDevice, assumed: Assumptions, batch: int) -> StageLoadDict:
+def _stage_load(held: StageShareOnDevice, assumed: Assumptions, batch: int) -> StageLoadDict:
     entries = EntryBytes(held.model, assumed)
     kv_cache, state = (
-        batch * sum(entries.total(one) for one in held.kept if one.is_state is wanted) for wanted in (False, True)
+        batch * sum(entries.total(one) for one in held.cache_entries if one.is_state is wanted)
+        for wanted in (False, True)
     )
-    working = inference_activations.activation_figures(held.work, assumed, batch=batch)
+    working = inference_activations.activation_figures(held.activations, assumed, batch=batch)
     return {
         "weights": {"bytes": held.weights},
         "kv_cache": {"bytes": kv_cache},
@@ -146,11 +152,11 @@ def _load(held: StageShareOnDevice, assumed: Assumptions, batch: int) -> StageLo
     }
 
 
-def _on_device(kept: Iterable[CacheEntry], dealt: Shares) -> Iterator[CacheEntry]:
-    """Whole key/value heads on each device, copies where there are fewer; what has no heads is held whole."""
-    for one in kept:
-        if one.shares is None:
-            yield one
+def _sharded_entries(entries: Iterable[CacheEntry], shares: Shares) -> Iterator[CacheEntry]:
+    """Cache entries on one device: whole key/value heads, replicated if there are fewer; others are replicated."""
+    for entry in entries:
+        if entry.shares is None:
+            yield entry
         else:
-            units, elements = int(one.shares), int(one.elements)
-            yield one._replace(elements=-(-elements * -(-units // dealt.tensor) // units))
+            units, elements = int(entry.shares), int(entry.elements)
+            yield entry._replace(elements=-(-elements * -(-units // shares.tensor) // units))

@@ -1,1 +1,1 @@
-"""How tensor, expert and pipeline parallelism divide a model."""
+"""Tensor, expert and pipeline parallelism: the part of a model on each device."""

@@ -1,4 +1,4 @@
-"""Pipeline parallelism: the tree of a model cut into stages, each a tree of its own."""
+"""Pipeline parallelism: the tree of a model divided into stages, each of which is a tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paramcalc.tree.containers import Block, Run, Stack, main_stack, num_layers,
 
 
 class Stage(NamedTuple):
-    """Layers `first` to `first + layers - 1` of the model's main stack, and whatever else is beside them."""
+    """A stage: `layers` layers of the main stack from `first` on, and the embeddings, towers or head next to them."""
 
     tree: Component
     first: int
@@ -18,41 +18,41 @@ class Stage(NamedTuple):
 
 
 class StageCut(NamedTuple):
-    """What goes into a stage: layers of the `main` stack, what is before and after it, owners of tied tensors."""
+    """The contents of a stage: layers of the `main` stack, the parts before or after it, owners of tied tensors."""
 
     main: Stack
     first: int
     layers: int
-    before: bool
-    after: bool
+    has_before: bool
+    has_after: bool
     owners: frozenset[str]
 
 
 def stages(tree: Component, count: int) -> list[Stage]:
-    """The stages of a pipeline: embeddings and towers in the first, norm and head in the last, layers in all.
+    """The `count` stages of a pipeline: embeddings and towers in the first, norm and head in the last, layers in all.
 
-    A tied head needs its matrix too: the last stage holds a copy. Raises ParamcalcError where there are fewer layers
-    than stages, or where layers share weights that would be needed in several of them.
+    The last stage holds a copy of the embedding if the head is tied to it. Raises ParamcalcError if there are fewer
+    layers than stages, or if layers share weights.
     """
-    found = stacks(tree)
-    if not found:
+    all_stacks = stacks(tree)
+    if not all_stacks:
         return [Stage(tree, 0, 0)]
-    divided = main_stack(found)
+    main = main_stack(all_stacks)
     if count == 1:
-        return [Stage(tree, 0, num_layers(divided))]
-    _check(divided, count)
+        return [Stage(tree, 0, num_layers(main))]
+    _check_stages(main, count)
     owners = frozenset(tie.owner for tie in tree.ties())
     built, start = [], 0
-    for i, layers in enumerate(layers_per_stage(num_layers(divided), count)):
+    for i, layers in enumerate(layers_per_stage(num_layers(main), count)):
         last = i == count - 1
-        cut = StageCut(divided, start, layers, before=i == 0, after=last, owners=owners if last else frozenset())
-        built.append(Stage(_part(tree, cut, ""), start, layers))
+        cut = StageCut(main, start, layers, has_before=i == 0, has_after=last, owners=owners if last else frozenset())
+        built.append(Stage(_stage_tree(tree, cut, ""), start, layers))
         start += layers
     return built
 
 
 def layers_per_stage(layers: int, count: int) -> list[int]:
-    """Layers of each stage, as vLLM deals them out (get_pp_indices): the rest goes to stages before the last."""
+    """Layers of each stage, as in vLLM (get_pp_indices): the remainder goes to the stages before the last."""
     each, rest = divmod(layers, count)
     counts = [each] * count
     for i in range(2, rest + 2):
@@ -60,36 +60,38 @@ def layers_per_stage(layers: int, count: int) -> list[int]:
     return counts
 
 
-def _check(main: Stack, count: int) -> None:
+def _check_stages(main: Stack, count: int) -> None:
     layers = num_layers(main)
     if any(run.passes > 1 for run in main.runs) or any(True for _ in main.ties()):
         raise ParamcalcError(
-            f"pipeline_parallel {count}: the layers share weights, which no two stages can hold",
-            "leave it out, or use tensor_parallel",
+            f"pipeline_parallel {count}: the layers share weights and cannot be divided into stages",
+            "omit it, or use tensor_parallel",
         )
     if layers < count:
         raise ParamcalcError(
-            f"pipeline_parallel {count} is more than there are layers ({layers})", f"give at most {layers} stages"
+            f"pipeline_parallel {count} is more than the number of layers ({layers})", f"use at most {layers} stages"
         )
 
 
-def _part(tree: Component, cut: StageCut, prefix: str) -> Component:
-    """What of a block is in the stage."""
+def _stage_tree(tree: Component, cut: StageCut, prefix: str) -> Component:
+    """The part of a block that is in the stage. Raises ParamcalcError for a component that cannot be divided."""
     if tree is cut.main:
-        return cut.main.replace(first=cut.first, runs=_layers(cut))
+        return cut.main.replace(first=cut.first, runs=_stage_runs(cut))
     if not isinstance(tree, Block):
-        raise ParamcalcError(f"pipeline_parallel: {prefix.rstrip('.')} cannot be cut", "leave it out")
+        raise ParamcalcError(f"pipeline_parallel: {prefix.rstrip('.')} cannot be divided into stages", "omit it")
     items, before = {}, True
     for name, part in tree.items.items():
         path = prefix + name
         if any(stack is cut.main for stack in stacks(part)):
-            items[name], before = _part(part, cut, f"{path}."), False
-        elif (cut.before if before else cut.after) or any(f"{owner}.".startswith(f"{path}.") for owner in cut.owners):
+            items[name], before = _stage_tree(part, cut, f"{path}."), False
+        elif (cut.has_before if before else cut.has_after) or any(
+            f"{owner}.".startswith(f"{path}.") for owner in cut.owners
+        ):
             items[name] = part
     return tree.replace(items=items)
 
 
-def _layers(cut: StageCut) -> tuple[Run, ...]:
+def _stage_runs(cut: StageCut) -> tuple[Run, ...]:
     runs, at = [], 0
     for run in cut.main.runs:
         low, high = max(cut.first, at), min(cut.first + cut.layers, at + int(run.repeat))

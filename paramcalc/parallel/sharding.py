@@ -1,9 +1,9 @@
-"""Which share of a tensor one device holds: tensor and expert parallelism, rule by rule.
+"""The share of a tensor on one device, under tensor and expert parallelism.
 
-The rules are Megatron-LM's (1909.08053, section 3) as vLLM applies them: projections into heads and hidden channels are
-divided by columns, those out of them by rows, embedding and output matrix by the vocabulary; norms, routers and the
-down-projections of latent attention are held whole by every device. Where something does not divide evenly, the share
-is that of the fullest device.
+The rules are those of Megatron-LM (arXiv:1909.08053, section 3) as vLLM applies them. Projections into heads and hidden
+channels are divided by columns, projections out of them by rows, embedding and output matrix by the vocabulary. Norms,
+routers and the down-projections of latent attention are replicated. If a dimension does not divide evenly, the share is
+that of the most loaded device.
 """
 
 from __future__ import annotations
@@ -21,112 +21,117 @@ VOCABULARY_STEP = 64  # vLLM pads a vocabulary that it divides to a multiple of 
 
 
 class Shares(NamedTuple):
-    """How many devices divide what: layers (`tensor`), the experts of a layer (`expert`), each expert (`within`)."""
+    """The number of devices that divide a layer (`tensor`), its set of experts (`expert`), each expert (`within`)."""
 
     tensor: int = 1
     expert: int = 1
     within: int = 1
 
-    def tensors(self, weight: Weight, tensors: int) -> int:
-        """How many of so many equal tensors are on the fullest device: of experts a few, of the others all."""
-        return _share(tensors * _share(weight.experts, self.expert), weight.experts)
+    def num_tensors(self, weight: Weight, tensors: int) -> int:
+        """The number, out of `tensors` equal ones, on the most loaded device: a part of the experts, or all."""
+        return _ceil_div(tensors * _ceil_div(weight.experts, self.expert), weight.experts)
 
-    def of(self, weight: Weight, amount: int) -> int:
-        """Which part of `amount` (bytes or elements of one tensor) is on the fullest device, rounded up."""
+    def share(self, weight: Weight, amount: int) -> int:
+        """The part of `amount` (bytes or elements of one tensor) on the most loaded device, rounded up."""
         if weight.split is None or not _is_divided(weight):
             return amount
-        side = _side(weight)
-        held = largest_share(weight.split, side, self.within if weight.experts > 1 else self.tensor)
-        return -(-amount * held // side)
+        length = _sharded_length(weight)
+        share = largest_share(weight.split, length, self.within if weight.experts > 1 else self.tensor)
+        return -(-amount * share // length)
 
 
 UNSHARDED = Shares()
 
 
 def shares_under(assumed: Assumptions) -> Shares:
-    """The shares under the parallelism that is assumed.
+    """The shares under the assumed parallelism.
 
-    The tensor-parallel devices of all data-parallel groups hold the experts of a layer together: `expert_parallel` of
-    them, or groups of them, take whole experts, and the devices of a group divide each (DeepSeek-V3, 2412.19437,
-    section 3.4; vLLM's FusedMoEParallelConfig). Raises ParamcalcError where the groups do not come out even.
+    The experts of a layer are distributed over the tensor-parallel devices of all data-parallel groups. There are
+    `expert_parallel` groups of devices; each group holds whole experts, and its devices divide each of them
+    (DeepSeek-V3, arXiv:2412.19437, section 3.4; FusedMoEParallelConfig in vLLM). Raises ParamcalcError if the devices
+    do not form equal groups.
     """
     group, expert = assumed.tensor_parallel * assumed.data_parallel, assumed.expert_parallel
     if max(group, expert) % min(group, expert):
         raise ParamcalcError(
             f"expert_parallel {expert} and the {group} devices of tensor_parallel {assumed.tensor_parallel} x "
             f"data_parallel {assumed.data_parallel} do not divide each other",
-            "experts are dealt out to the devices of tensor and data parallelism together",
+            "experts are distributed over all devices of tensor and data parallelism",
         )
     return Shares(assumed.tensor_parallel, expert, max(1, group // expert))
 
 
 def device_count(assumed: Assumptions) -> int:
-    """Devices in all: the stages of the pipeline, each of so many."""
+    """The total number of devices: pipeline stages times the devices of a stage."""
     return assumed.pipeline_parallel * max(assumed.tensor_parallel * assumed.data_parallel, assumed.expert_parallel)
 
 
 def shard_rule(weight: Weight) -> ShardRule:
-    """The rule by which a tensor is divided."""
+    """The sharding rule of a tensor."""
     if weight.experts > 1:
         return "expert"
     return weight.split.axis if weight.split is not None and _is_divided(weight) else "replicated"
 
 
-def last_names(paths: Sequence[str]) -> str:
-    """The tensors of a rule by their last names: `q_proj k_proj v_proj`."""
+def tensor_names(paths: Sequence[str]) -> str:
+    """The distinct last parts of tensor paths: `q_proj k_proj v_proj`."""
     ends = [path.removesuffix(".weight").removesuffix(".value").removesuffix(".bias") for path in paths]
     return " ".join(dict.fromkeys(end.rpartition(".")[2] for end in ends))
 
 
-def largest_share(split: ShardSpec, side: int, count: int) -> int:
-    """Rows or columns of `side` on the fullest of `count` devices."""
+def largest_share(split: ShardSpec, length: int, count: int) -> int:
+    """Rows or columns on the most loaded of `count` devices, out of `length`."""
     if count == 1:
-        return side
+        return length
     if split.unit_kind == "vocabulary":
-        padded = _share(side, VOCABULARY_STEP) * VOCABULARY_STEP
-        return min(side, _share(padded, count))
-    own, fused = int(side) - int(split.fused), int(split.fused)
-    return _dealt(own, int(split.units), count) + _dealt(fused, int(split.fused_units), count)
+        padded = _ceil_div(length, VOCABULARY_STEP) * VOCABULARY_STEP
+        return min(length, _ceil_div(padded, count))
+    rows, fused = int(length) - int(split.fused), int(split.fused)
+    return _largest_share_of_units(rows, int(split.units), count) + _largest_share_of_units(
+        fused, int(split.fused_units), count
+    )
 
 
 def check_divisible(weights: Iterable[Weight], assumed: Assumptions) -> None:
-    """Raise ParamcalcError where heads cannot be dealt out evenly, or where there are no experts to deal out.
+    """Raise ParamcalcError if heads cannot be divided evenly, or if a model without experts has expert parallelism.
 
-    Key/value heads are fewer: devices may hold copies of them, as many of each. Towers of images and sound are padded
-    with empty heads (vLLM's InternVisionModel) and may be uneven.
+    Key/value heads may be replicated, each the same number of times. Vision and audio towers are padded with empty
+    heads (InternVisionModel in vLLM) and need not divide evenly.
     """
-    found, count = list(weights), assumed.tensor_parallel
-    for weight in found if count > 1 else ():
+    tensors, count = list(weights), assumed.tensor_parallel
+    for weight in tensors if count > 1 else ():
         if weight.split is None or weight.category in TOWER_CATEGORIES:
             continue
-        units, of = int(weight.split.units), weight.split.unit_kind
-        uneven = units % count if of == "heads" else of == "kv_heads" and max(units, count) % min(units, count)
-        if uneven:
-            name, heads = weight.name.removesuffix(".weight"), of.replace("kv_", "key/value ")
+        units, unit_kind = int(weight.split.units), weight.split.unit_kind
+        indivisible = (
+            units % count if unit_kind == "heads" else unit_kind == "kv_heads" and max(units, count) % min(units, count)
+        )
+        if indivisible:
+            name, heads = weight.name.removesuffix(".weight"), unit_kind.replace("kv_", "key/value ")
             raise ParamcalcError(
                 f"tensor_parallel {count} does not divide the {units} {heads} of {name}",
-                "it can be " + ", ".join(str(n) for n in range(1, units + 1) if units % n == 0),
+                "use one of " + ", ".join(str(n) for n in range(1, units + 1) if units % n == 0),
             )
-    if assumed.expert_parallel > 1 and not any(weight.experts > 1 for weight in found):
+    if assumed.expert_parallel > 1 and not any(weight.experts > 1 for weight in tensors):
         raise ParamcalcError(
             f"expert_parallel {assumed.expert_parallel}: the model has no experts",
-            "leave it out, or use tensor_parallel",
+            "omit it, or use tensor_parallel",
         )
 
 
 def _is_divided(weight: Weight) -> bool:
-    # A table within a tower or a mixer holds positions, not a vocabulary.
+    # A table in a tower or a mixer contains positions, not a vocabulary, and is replicated.
     return weight.split is not None and (weight.split.axis != "vocab" or weight.category in ("embedding", "head"))
 
 
-def _side(weight: Weight) -> int:
+def _sharded_length(weight: Weight) -> int:
     by_row = weight.split is not None and weight.split.axis == "row"
     return int(weight.shape[1 if by_row else 0])
 
 
-def _dealt(rows: int, units: int, count: int) -> int:
-    return _share(rows * _share(units, count), units)
+def _largest_share_of_units(rows: int, units: int, count: int) -> int:
+    return _ceil_div(rows * _ceil_div(units, count), units)
 
 
-def _share(amount: int, count: int) -> int:
+def _ceil_div(amount: int, count: int) -> int:
     return -(-int(amount) // int(count))

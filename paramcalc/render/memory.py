@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from paramcalc.base.units import exact, human_bytes, number_of, percent
-from paramcalc.parallel.sharding import last_names
+from paramcalc.parallel.sharding import tensor_names
 from paramcalc.render.answer import View, validated
 from paramcalc.render.table import BAR, COLUMN_GAP, LEAST_BAR, WIDE, Column, bar, fit_columns, heading
 from paramcalc.render.text import RowData
@@ -168,7 +168,7 @@ def device_tables(device: PerDevice, room: int) -> Iterator[RenderableType]:
         Column("divided by", [name for name, _ in rules]),
         Column("bytes", [exact(share.bytes) for _, share in rules], right=True),
         Column("tensors", [exact(share.tensors) for _, share in rules], right=True, rank=1),
-        Column("", [last_names(share.weights) for _, share in rules], rank=2),
+        Column("", [tensor_names(share.weights) for _, share in rules], rank=2),
     ]
     yield fit_columns(columns, room)
     if len(device.stages) > 1:

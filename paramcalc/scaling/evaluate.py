@@ -196,7 +196,7 @@ def element_bytes(model: Model, assumed: Assumptions) -> int | None:
     if simple is None or assumed.dtype_of or is_gguf(simple):
         return None
     form = format_named(simple)
-    if form.reach != ALL_TENSORS or form.extras or form.values.block_elements != 1:
+    if form.applies_to != ALL_TENSORS or form.extras or form.values.block_elements != 1:
         return None
     return form.values.block_bytes
 

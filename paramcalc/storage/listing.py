@@ -1,4 +1,4 @@
-"""The formats as a list for people: bits, layout, what each leaves as it is, and where that comes from."""
+"""Rows of `paramcalc dtypes`: bits, layout, the tensors that stay unquantised, and the source of each format."""
 
 from __future__ import annotations
 
@@ -21,37 +21,32 @@ from paramcalc.storage.gguf.types import FTYPE_BASES, GGUF_TYPES, PREFIX, PUBLIS
 UNCONVERTED_BY_SCOPE = {
     LAYER_MATRICES: "embeddings, head, norms, biases, routers, towers",
     LAYERS_AND_HEAD: "embeddings, norms, biases, routers, towers",
-    ONLY_EXPERTS: "all but experts, where there are some",
+    ONLY_EXPERTS: "all except experts (if any)",
     MLX_MATRICES: "norms, biases, convolutions, towers",
     ALL_TENSORS: "nothing",
 }
-PLAIN_CACHE_DTYPES = (
-    "float32",
-    "float16",
-    "bfloat16",
-    "float8_e4m3fn",
-    "float8_e5m2",
-)  # of weights, and of keys and values too
+# Dtypes of both weights and the KV cache.
+PLAIN_CACHE_DTYPES = ("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
 def dtype_infos() -> list[DtypeInfo]:
-    """Every format of weights, every kind of GGUF file, and the blocks that caches are kept in."""
+    """Every format of weights, every GGUF file type, and the block dtypes of the KV cache."""
     files = [name if is_gguf(name) else PREFIX + name for name in FTYPE_BASES]
     return [*map(format_info, listed_formats()), *map(gguf_file_info, files), *map(block_dtype_info, BLOCK_DTYPES)]
 
 
 def dtype_info(name: str) -> DtypeInfo:
-    """One of them, or one whose name states other sizes. Raises ParamcalcError with the choices."""
+    """The row of one format or GGUF file type. Raises ParamcalcError with the choices."""
     return gguf_file_info(name) if is_gguf(name) else format_info(format_named(name))
 
 
 def format_info(form: Format) -> DtypeInfo:
-    """A format of weights."""
+    """The row of a format of weights."""
     return DtypeInfo(
         name=form.name,
         bits=str(bits_per_weight(form)),
         layout=form.summary,
-        leaves=UNCONVERTED_BY_SCOPE[form.reach],
+        leaves=UNCONVERTED_BY_SCOPE[form.applies_to],
         use="both" if form.name in PLAIN_CACHE_DTYPES else "weights",
         exact=form.exact,
         source=form.source,
@@ -59,7 +54,10 @@ def format_info(form: Format) -> DtypeInfo:
 
 
 def gguf_file_info(name: str) -> DtypeInfo:
-    """A kind of GGUF file, which mixes types: its bits in all where they are published, else of the commonest."""
+    """The row of a GGUF file type, which mixes types.
+
+    The bits for each weight are those published for Llama-3.1-8B, or else those of the most common type.
+    """
     kind = ftype(name)
     base = GGUF_TYPES[FTYPE_BASES[kind]]
     published = PUBLISHED_BITS.get(kind)
@@ -77,7 +75,7 @@ def gguf_file_info(name: str) -> DtypeInfo:
 
 
 def block_dtype_info(kind: Dtype) -> DtypeInfo:
-    """A dtype of keys and values in blocks with their scales inside."""
+    """The row of a block dtype of the KV cache, whose blocks contain their scales."""
     form = plain_format(kind)
     layout = f"{kind.block_bytes} bytes for each {kind.block_elements} values"
     return DtypeInfo(

@@ -14,7 +14,7 @@ from paramcalc.model import Model
 from paramcalc.storage.formats.format import ALL_TENSORS, LAYER_MATRICES, ONLY_EXPERTS, Format, SideTensor, plain_format
 from paramcalc.storage.formats.integers import exl2
 from paramcalc.storage.formats.registry import format_named
-from paramcalc.storage.gguf import GgufFile, GgufTensors, gguf_file, is_gguf, stage_of
+from paramcalc.storage.gguf import GgufFile, GgufTensors, gguf_file, gguf_stage, is_gguf
 from paramcalc.storage.quantization.linear_conversion import with_class_exceptions
 from paramcalc.storage.quantization.placement import (
     PlacedTensor,
@@ -59,7 +59,7 @@ def stored_tensors(model: Model, assumed: Assumptions, *, whole: Model | None = 
     """
     if assumed.dtype is not None and is_gguf(assumed.dtype):
         file = _gguf(whole or model, assumed).stored
-        return iter(_of_file(file if whole in (None, model) else stage_of(whole, model, assumed.dtype)))
+        return iter(_of_file(file if whole in (None, model) else gguf_stage(whole, model, assumed.dtype)))
     return iter(_stored_so(model, assumed, whole or model)[0])
 
 
@@ -70,16 +70,16 @@ def storage_plan(model: Model, assumed: Assumptions) -> StoragePlan:
     """
     if assumed.dtype is not None and is_gguf(assumed.dtype):
         file = _gguf(model, assumed)
-        doubts = (f"{file.ftype}: bytes are an estimate: {doubt}" for doubt in file.doubts)
+        doubts = (f"{file.ftype}: bytes are an estimate: {doubt}" for doubt in file.estimate_reasons)
         return StoragePlan(
             _of_file(file.stored), tuple(f"{model.family}: {text}" for text in (*doubts, *file.notes)), not file.exact
         )
     found, chosen, own, unused = _stored_so(model, assumed, model)
-    said = [*chosen.doubts, *_missed(model, [rule for rule in unused if rule in own])]
+    said = [*chosen.estimate_reasons, *_missed(model, [rule for rule in unused if rule in own])]
     said += _of_mtp(model, found) if assumed.include_mtp else ()
     if assumed.dtype is None:
         said += unmatched_rule_warnings(chosen, (rule for rule in unused if rule not in own))
-    unsure = bool(chosen.doubts) or TABLES_AGAIN in said
+    unsure = bool(chosen.estimate_reasons) or TABLES_AGAIN in said
     return StoragePlan(found, tuple(f"{model.family}: {text}" for text in said), unsure)
 
 
@@ -142,10 +142,10 @@ def _scheme(model: Model, assumed: Assumptions) -> QuantizationScheme:
             UNQUANTISED if own is None else with_class_exceptions(with_published_scales(own, model.checkpoint), model)
         )
     form = format_named(assumed.dtype)
-    if form.reach == ALL_TENSORS:
+    if form.applies_to == ALL_TENSORS:
         return UNQUANTISED
-    reach = form.reach
-    if reach == ONLY_EXPERTS and not any(map(reach.holds, model.tree.weights())):
+    reach = form.applies_to
+    if reach == ONLY_EXPERTS and not any(map(reach.covers, model.tree.weights())):
         reach = LAYER_MATRICES
     rules = [SchemeRule("shared_gate")]  # one output: no library quantises it
     if form.name.startswith("exl2"):
@@ -166,7 +166,7 @@ def _rest(model: Model, assumed: Assumptions) -> Format:
     if assumed.dtype is None:
         return plain_format(DTYPES[model.dtype])
     form = format_named(assumed.dtype)
-    if form.reach == ALL_TENSORS:
+    if form.applies_to == ALL_TENSORS:
         return form
     return plain_format(DTYPES[model.dtype if model.dtype in ("float16", "bfloat16") else "bfloat16"])
 

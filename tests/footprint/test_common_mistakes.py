@@ -109,7 +109,7 @@ def test_devices_divide_the_heads(run: Run) -> None:
     code, _, err = run("memory", "llama3-8b", "--tensor-parallel-size", "6")
 
     assert code == 2
-    assert err.splitlines()[1] == "hint: it can be 1, 2, 4, 8, 16, 32"
+    assert err.splitlines()[1] == "hint: use one of 1, 2, 4, 8, 16, 32"
 
 
 def test_a_cache_grows_as_a_plus_b_times_tokens() -> None:

@@ -248,10 +248,22 @@ def test_exit_codes(run: Run) -> None:
     ("arguments", "message"),
     [
         ([], "no GPU given"),
-        (["--gpu", "h100", "--gpu-memory-utilization", "1.1"], "gpu_memory_utilization '1.1' is not above 0"),
-        (["--gpu", "h100", "--gpu-memory-utilization", "0"], "gpu_memory_utilization '0' is not above 0"),
-        (["--gpu", "h100", "--gpu-memory-utilization", "all"], "gpu_memory_utilization 'all' is not above 0"),
-        (["--gpu", "h100", "--gpu-memory-utilization", "nan"], "gpu_memory_utilization 'nan' is not above 0"),
+        (
+            ["--gpu", "h100", "--gpu-memory-utilization", "1.1"],
+            "gpu_memory_utilization must be above 0 and at most 1, not '1.1'",
+        ),
+        (
+            ["--gpu", "h100", "--gpu-memory-utilization", "0"],
+            "gpu_memory_utilization must be above 0 and at most 1, not '0'",
+        ),
+        (
+            ["--gpu", "h100", "--gpu-memory-utilization", "all"],
+            "gpu_memory_utilization must be above 0 and at most 1, not 'all'",
+        ),
+        (
+            ["--gpu", "h100", "--gpu-memory-utilization", "nan"],
+            "gpu_memory_utilization must be above 0 and at most 1, not 'nan'",
+        ),
         (["--gpu", "h100", "--tp", "3"], "tensor_parallel 3 does not divide the 32 heads"),
     ],
 )

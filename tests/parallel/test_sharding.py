@@ -237,7 +237,7 @@ def test_stages_of_an_interleave_keep_its_order() -> None:
     [
         ("llama3-8b", {"tensor_parallel": 3}, "tensor_parallel 3 does not divide the 32 heads of"),
         ("llama3-8b", {"tensor_parallel": 64}, "tensor_parallel 64 does not divide the 32 heads of"),
-        ("llama3-8b", {"pipeline_parallel": 33}, r"pipeline_parallel 33 is more than there are layers \(32\)"),
+        ("llama3-8b", {"pipeline_parallel": 33}, r"pipeline_parallel 33 is more than the number of layers \(32\)"),
         ("llama3-8b", {"expert_parallel": 2}, "the model has no experts"),
         ("mixtral-8x7b", {"tensor_parallel": 4, "expert_parallel": 3}, "do not divide each other"),
         ("albert-base-v2", {"pipeline_parallel": 2}, "share weights"),

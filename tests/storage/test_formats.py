@@ -267,7 +267,7 @@ def test_formats_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> Non
     assert {f"gguf-{kind.lower()}" for kind in FTYPE_BASES} <= set(found)
     assert found["gguf-q8_0"]["bits"] == "8.5"
     assert found["gguf-q4_k_m"]["bits"] == "4.8944"  # not Q4_K's 4.5: attention's values and half of the rest have more
-    assert found["mxfp4"]["leaves"] == "all but experts, where there are some"
+    assert found["mxfp4"]["leaves"] == "all except experts (if any)"
     assert not found["exl2-4.65bpw"]["exact"]
     assert (shown["name"], shown["bits"]) == ("gptq-int4-g32", "4.6328")  # 4 + 20 / 32, and 32 / 4096 for the index
 

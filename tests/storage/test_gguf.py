@@ -42,7 +42,7 @@ def test_every_type_is_as_the_tool_writes_it(name: str) -> None:
         kind: asked.get(kind) or golden["types"][kind] for kind in written
     }
     assert [kind for kind, file in files.items() if "importance matrix" in str(file.notes)] == golden["imatrix"]
-    assert all("multi-token-prediction" in doubt for doubt in files["Q4_K_M"].doubts)
+    assert all("multi-token-prediction" in doubt for doubt in files["Q4_K_M"].estimate_reasons)
     assert files["Q4_K_M"].exact or name.partition("/")[0] in WITHOUT_MTP
     guided = {kind: histogram(gguf_file(model, kind, imatrix=True)) for kind in GUIDED}
     assert guided == {kind: golden["with_imatrix"].get(kind, golden["types"][kind]) for kind in GUIDED}
@@ -142,17 +142,29 @@ def test_an_unknown_type_names_the_nearest() -> None:
 def test_what_was_not_compared_is_an_estimate() -> None:
     file = gguf_file(paramcalc.load({"model_type": "bert"}), "q8_0")
     assert not file.exact
-    assert "bert was not compared with llama.cpp" in file.doubts[0]
+    assert "bert was not compared with llama.cpp" in file.estimate_reasons[0]
     assert 0.9 < file.bytes * 8 / 8.5 / paramcalc.count(paramcalc.load({"model_type": "bert"})).parameters.total < 1.1
 
 
 REFUSED = [
-    ({"model_type": "qwen3_moe", "mlp_only_layers": [0], "num_hidden_layers": 2}, "no place for ffn_down"),
-    ({"model_type": "phi", "qk_layernorm": True, "num_hidden_layers": 2}, "no place for k_norm, q_norm"),
-    ({"model_type": "cohere", "tie_word_embeddings": False, "num_hidden_layers": 2}, "no place for output"),
-    ({"model_type": "falcon", "bias": True, "num_hidden_layers": 2}, "no place for attn_qkv.bias"),
-    ({"model_type": "falcon", "multi_query": False, "num_hidden_layers": 2}, "cannot deal with multi_query: False"),
-    ({"model_type": "gpt2", "add_cross_attention": True, "n_layer": 2}, "some layer has more than one attn_"),
+    (
+        {"model_type": "qwen3_moe", "mlp_only_layers": [0], "num_hidden_layers": 2},
+        "does not support ffn_down, ffn_gate, ffn_up in the architecture",
+    ),
+    (
+        {"model_type": "phi", "qk_layernorm": True, "num_hidden_layers": 2},
+        "does not support k_norm, q_norm in the architecture",
+    ),
+    (
+        {"model_type": "cohere", "tie_word_embeddings": False, "num_hidden_layers": 2},
+        "does not support output in the architecture",
+    ),
+    (
+        {"model_type": "falcon", "bias": True, "num_hidden_layers": 2},
+        "does not support attn_qkv.bias in the architecture",
+    ),
+    ({"model_type": "falcon", "multi_query": False, "num_hidden_layers": 2}, "does not support multi_query: False"),
+    ({"model_type": "gpt2", "add_cross_attention": True, "n_layer": 2}, "a layer has more than one attn_"),
 ]
 
 
@@ -160,14 +172,14 @@ REFUSED = [
 def test_a_model_that_the_converter_refuses_is_an_estimate(fields: dict[str, object], doubt: str) -> None:
     file = gguf_file(paramcalc.load(fields), "q8_0")
     assert not file.exact
-    assert doubt in " ".join(file.doubts)
+    assert doubt in " ".join(file.estimate_reasons)
 
 
 def test_multi_token_prediction_that_is_kept_is_an_estimate() -> None:
     fields = {"model_type": "glm4_moe", "num_hidden_layers": 3}  # one such layer where the config does not say
     with_mtp = gguf_file(paramcalc.load(fields), "q4_k_m")
     without = gguf_file(paramcalc.load({**fields, "num_nextn_predict_layers": 0}), "q4_k_m")
-    assert "multi-token-prediction layers are in the file" in with_mtp.doubts[0]
+    assert "multi-token-prediction layers are in the file" in with_mtp.estimate_reasons[0]
     assert with_mtp.bytes > without.bytes
     assert without.exact
 

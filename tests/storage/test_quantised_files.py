@@ -97,7 +97,7 @@ def test_scales_of_quark_depend_on_its_version() -> None:
 
     assert other(dict(quant_method="quark", global_quant_config=dict(weight=fp8))).weights.estimate
     assert not other(dict(quant_method="quark", global_quant_config=dict(weight=fp4))).weights.estimate
-    with pytest.raises(paramcalc.ParamcalcError, match="fp4 per_group with groups of 16 is not known"):
+    with pytest.raises(paramcalc.ParamcalcError, match="fp4 per_group with groups of 16 is unknown"):
         other(dict(quant_method="quark", global_quant_config=dict(weight=fp4 | {"group_size": 16})))
 
 

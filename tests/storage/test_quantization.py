@@ -496,7 +496,7 @@ def test_an_unknown_method_is_said_and_guessed_from_its_bits() -> None:
 
     assert "estimate" in guessed.warnings[0]
     assert guessed.weights.bytes == 2 * REST + VALUES // 2 + (ROWS + 256) * 2
-    assert "not known" in unclear.warnings[0]
+    assert "is unknown" in unclear.warnings[0]
     assert "gguf" in memory(SMALL, dict(quant_method="gguf")).warnings[0]
 
 

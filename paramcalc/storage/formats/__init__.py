@@ -1,1 +1,1 @@
-"""Quantisation formats as data."""
+"""Storage formats of weights as data."""

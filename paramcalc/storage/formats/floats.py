@@ -1,4 +1,4 @@
-"""Formats of 8-bit and 4-bit floats: a scale for a matrix, for an output, for a square, or for a few inputs."""
+"""Formats of 4-, 6- and 8-bit floats, with a scale for each matrix, output, tile or group of inputs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from paramcalc.storage.formats.format import ONLY_EXPERTS, Format, SideTensor
 
 
 def fp8(name: str, scale: SideTensor, *, static: bool = False, rule: str = "", source: str = "") -> Format:
-    """8-bit floats (e4m3) with scales; `static`: activations have a scale too, a scalar for each matrix."""
+    """8-bit floats (e4m3) with a scale for each unit of `scale`.
+
+    `static`: activations are quantised with a fixed scale, stored as one float32 for each matrix.
+    """
     return Format(
         name,
         Dtype("float8_e4m3fn", 1, 1),
@@ -24,13 +27,13 @@ def fp8_tensor(*, static: bool = False) -> Format:
 
 
 def fp8_channel(*, bits: int = 16, static: bool = False) -> Format:
-    """One scale for each output, in the model's dtype."""
+    """One scale for each output, 16 bits by default: the dtype of the model."""
     rule, source = "16-bit scale for each output", "compressed-tensors: FP8_DYNAMIC"
     return fp8("fp8-channel", SideTensor("weight_scale", "output", bits), static=static, rule=rule, source=source)
 
 
 def fp8_block(size: int = 128, *, static: bool = False, bits: int = 32) -> Format:
-    """One scale for each square of `size` by `size` (DeepSeek-V3, 2412.19437, section 3.3.2)."""
+    """One scale for each tile of `size` by `size` values (DeepSeek-V3, arXiv:2412.19437, section 3.3.2)."""
     rule, source = f"float32 scale for each {size} x {size}", "DeepSeek-V3: README_WEIGHTS.md"
     return fp8(
         f"fp8-block{size}", SideTensor("weight_scale_inv", "tile", bits, size), static=static, rule=rule, source=source
@@ -38,7 +41,7 @@ def fp8_block(size: int = 128, *, static: bool = False, bits: int = 32) -> Forma
 
 
 def fp8_group(size: int, *, static: bool = False) -> Format:
-    """One scale for each `size` inputs, in the model's dtype."""
+    """One 16-bit scale for each `size` inputs of an output."""
     rule, source = f"16-bit scale for each {size} inputs", "compressed-tensors: float-quantized"
     return fp8(f"fp8-g{size}", SideTensor("weight_scale", "group", 16, size), static=static, rule=rule, source=source)
 
@@ -53,7 +56,7 @@ MXFP4 = Format(
     "mxfp4",
     Dtype("e2m1", 2, 1),
     (SideTensor("scales", "group", 8, 32),),
-    reach=ONLY_EXPERTS,
+    applies_to=ONLY_EXPERTS,
     columns=32,
     summary="4 bits; 8-bit exponent for each 32 inputs",
     source="OCP Microscaling v1.0; gpt-oss",
@@ -77,7 +80,10 @@ MXFP6 = Format(
 
 
 def nvfp4(*, static: bool = False) -> Format:
-    """NVIDIA's 4-bit floats: an 8-bit float for each 16 inputs, one float32 for the matrix, one for static inputs."""
+    """NVIDIA's 4-bit floats (NVFP4): an 8-bit float scale for each 16 inputs and a float32 scale for the matrix.
+
+    `static`: one more float32 scale for the activations.
+    """
     extras = (SideTensor("weight_scale", "group", 8, 16), SideTensor("weight_scale_2", "tensor", 32))
     return Format(
         "nvfp4",

@@ -1,4 +1,4 @@
-"""Formats of integers: packed by GPTQ, AWQ and their kin, by bitsandbytes, and mixed to an average of bits."""
+"""Integer formats: packed integers (GPTQ, AWQ and others), bitsandbytes, and mixed widths with an average (EXL2)."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ BITS = {1: (8, 1), 2: (4, 1), 3: (8, 3), 4: (2, 1), 5: (8, 5), 6: (4, 3), 7: (8,
 
 
 def packed_dtype(bits: int) -> Dtype:
-    """Values of so many bits, packed without gaps."""
+    """The dtype of values of `bits` bits, packed without gaps."""
     return Dtype(f"int{bits}", *BITS[bits])
 
 
 def group_suffix(size: int | None) -> str:
-    """The ending of a name for a group of so many inputs, or of a whole row."""
+    """The suffix of a format name for a group of `size` inputs, or for a whole row (None)."""
     return f"-g{size or 'none'}"
 
 
-# -- GPTQ, AWQ, and what else packs integers ---------------------------------------------------------------------
+# -- GPTQ, AWQ and other packed integers -------------------------------------------------------------------------
 
 
 def gptq(bits: int = 4, size: int | None = 128, *, index: bool = True, zero_bias: bool = False) -> Format:
-    """GPTQ (2210.17323) as AutoGPTQ and GPTQModel store it.
+    """GPTQ (arXiv:2210.17323) as AutoGPTQ and GPTQModel store it.
 
     qweight (d_in bits / 32, d_out) int32, scales (groups, d_out) fp16, qzeros (groups, d_out bits / 32) int32, g_idx
-    (d_in) int32, which AutoRound leaves out (`index`). AutoGPTQ wrote a bias of zeros for each matrix without one
+    (d_in) int32. AutoRound omits g_idx (`index` False). AutoGPTQ stored a bias of zeros for each matrix without a bias
     (`zero_bias`).
     """
     extras = [SideTensor("scales", "group", 16, size or 0), SideTensor("qzeros", "group", bits, size or 0, word=32)]
@@ -49,7 +49,10 @@ def gptq(bits: int = 4, size: int | None = 128, *, index: bool = True, zero_bias
 
 
 def marlin(size: int | None = 128) -> Format:
-    """Marlin (2408.11743) as AutoGPTQ stored it: symmetric, B (d_in / 16, 2 d_out) int32 and s (groups, d_out) fp16."""
+    """Marlin (arXiv:2408.11743) as AutoGPTQ stored it.
+
+    Symmetric: B (d_in / 16, 2 d_out) int32 and s (groups, d_out) fp16.
+    """
     return Format(
         f"marlin-int4{group_suffix(size)}",
         packed_dtype(4),
@@ -60,7 +63,10 @@ def marlin(size: int | None = 128) -> Format:
 
 
 def awq(bits: int = 4, size: int | None = 128) -> Format:
-    """AWQ (2306.00978) as AutoAWQ's GEMM stores it: qweight (d_in, d_out / 8) int32, qzeros and scales by group."""
+    """AWQ (arXiv:2306.00978) as AutoAWQ's GEMM kernel stores it.
+
+    qweight (d_in, d_out bits / 32) int32, qzeros (groups, d_out bits / 32) int32, scales (groups, d_out) fp16.
+    """
     return Format(
         f"awq-int{bits}{group_suffix(size)}",
         packed_dtype(bits),
@@ -75,10 +81,10 @@ def awq(bits: int = 4, size: int | None = 128) -> Format:
 def pack_quantized(
     bits: int = 4, size: int | None = 128, *, zeros: bool = False, index: bool = False, scale_bits: int = 16
 ) -> Format:
-    """Compressed-tensors' pack-quantized: weight_packed (d_out, d_in bits / 32) int32, weight_scale by group.
+    """The pack-quantized layout of compressed-tensors.
 
-    `zeros`: asymmetric, packed zero points beside the scales; `index`: an int32 group for each input. The file also
-    has weight_shape, two int64.
+    weight_packed (d_out, d_in bits / 32) int32, weight_scale (d_out, groups). `zeros` adds packed zero points
+    (asymmetric quantisation), `index` an int32 group index for each input. The file also has weight_shape, two int64.
     """
     extras = [SideTensor("weight_scale", "group", scale_bits, size or 0)]
     extras += [SideTensor("weight_zero_point", "group", bits, size or 0, word=32)] if zeros else []
@@ -95,13 +101,13 @@ def pack_quantized(
 
 
 def mlx(bits: int = 4, size: int = 64) -> Format:
-    """MLX's affine quantisation: weight (d_out, d_in bits / 32) uint32, scales and biases by group, 16 bits each."""
+    """Affine quantisation of MLX: weight (d_out, d_in bits / 32) uint32, 16-bit scales and biases (d_out, groups)."""
     return Format(
         f"mlx-int{bits}-g{size}",
         packed_dtype(bits),
         (SideTensor("scales", "group", 16, size), SideTensor("biases", "group", 16, size)),
         word=32,
-        reach=MLX_MATRICES,
+        applies_to=MLX_MATRICES,
         columns=size,
         summary=f"{bits} bits; 16-bit scale and bias for each {size} inputs",
         source="mlx.core.quantize",
@@ -109,7 +115,10 @@ def mlx(bits: int = 4, size: int = 64) -> Format:
 
 
 def hqq(bits: int = 4, size: int = 64) -> Format:
-    """HQQ: W_q packed in bytes, 3 bits ten to an int32; 16-bit scale and zero for each group."""
+    """HQQ: W_q packed into bytes, 16-bit scale and zero point for each group of `size` values.
+
+    Values of 3 bits are packed ten to an int32.
+    """
     return Format(
         f"hqq-int{bits}-g{size}",
         Dtype("int3", 10 * size, 4 * size) if bits == 3 else packed_dtype(bits),  # ten groups side by side
@@ -120,7 +129,7 @@ def hqq(bits: int = 4, size: int = 64) -> Format:
 
 
 def torchao_int4(size: int = 128) -> Format:
-    """torchao's int4 weight only: values in tiles, scale and zero in bfloat16 for each group."""
+    """torchao int4 weight-only: tiled values, scale and zero point in bfloat16 for each group."""
     return Format(
         f"torchao-int4-g{size}",
         packed_dtype(4),
@@ -141,7 +150,7 @@ TORCHAO_INT8 = Format(
 
 
 def quanto(bits: int = 4, size: int | None = 128) -> Format:
-    """Quanto: qint2 and qint4 with 16-bit scale and shift for each group, 8 bits with one scale for each output."""
+    """optimum-quanto: qint2 and qint4 with a 16-bit scale and shift by group, qint8 with a scale for each output."""
     narrow = bits < 8
     extras = (SideTensor("scale", "group", 16, size or 0), SideTensor("shift", "group", 16, size or 0))
     return Format(
@@ -164,10 +173,10 @@ ABSMAX = "float32 absmax for each 64 values"
 
 
 def bnb4(kind: str = "nf4", *, double: bool = False) -> Format:
-    """4 bits of bitsandbytes (QLoRA, 2305.14314): a float32 absmax for each 64 values.
+    """4-bit formats of bitsandbytes, nf4 or fp4 (QLoRA, arXiv:2305.14314): a float32 absmax for each 64 values.
 
-    `double`: absmax in 8 bits, with a float32 for each 256 of them. Files keep the code tables too, and about a hundred
-    bytes of text for each matrix, which are not counted.
+    `double` quantises the absmax to 8 bits, with a float32 for each 256 of them. Files also hold the code tables
+    (records), and about a hundred bytes of text for each matrix, which are not counted.
     """
     absmax = (SideTensor("absmax", "block", 32, 64),)
     nested = (SideTensor("absmax", "block", 8, 64), SideTensor("nested_absmax", "block", 32, 64 * 256))
@@ -220,14 +229,17 @@ BITNET = Format(
 
 
 def exl2(bits: str = "4.0", *, head: bool = False) -> Format:
-    """ExLlamaV2: layers mixed to an average of so many bits, scales included; the head (6 or 8) apart."""
+    """ExLlamaV2: layers of mixed widths with an average of `bits` bits for each weight, scales included.
+
+    The head has a width of its own (6 or 8 bits). Raises ParamcalcError unless the average is from 1 to 16.
+    """
     each = Fraction(bits)
     if not 1 <= each <= 16:
-        raise ParamcalcError(f"{bits} bits per weight: not between 1 and 16", "write it like exl2-4.65bpw")
+        raise ParamcalcError(f"{bits} bits per weight is not between 1 and 16", "give a width such as exl2-4.65bpw")
     return Format(
         f"exl2-{bits}bpw",
         Dtype("exl2", 8 * each.denominator, each.numerator),
-        reach=AppliesTo(frozenset({"head"})) if head else LAYERS_AND_HEAD,
+        applies_to=AppliesTo(frozenset({"head"})) if head else LAYERS_AND_HEAD,
         exact=False,
         summary=f"{bits} bits on average, scales included; the head in 6",
         source="exllamav2: doc/convert.md",

@@ -1,4 +1,7 @@
-"""The formats that have names: `gptq-int4-g128`, `nf4-dq`, `mxfp4`. Families of names are patterns with a builder."""
+"""The names of formats: fixed names (`nf4-dq`, `mxfp4`), and patterns with a builder for names that state sizes.
+
+`gptq-int4-g128` is an example of a pattern.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,8 @@ FIXED_FORMATS = {
         integers.BITNET,
     )
 }
-# int4 alone is no format: packed values need scales. The most common ones are meant.
-NICKNAMES = {
+# Other names of formats, and short names for the most common sizes. `int4` alone states no scales.
+FORMAT_ALIASES = {
     "int4": "w4a16-g128",
     "llm.int8": "int8",
     "bnb-int8": "int8",
@@ -89,27 +92,27 @@ EXAMPLES = (
 
 
 def _size(text: str | None, default: int) -> int | None:
-    """The group that a name states: `g128`, `gnone` for a whole row, or the usual one."""
+    """The group size in a name: 128 for `g128`, None (a whole row) for `gnone`, `default` if the name has none."""
     if text is None:
         return default
     return None if text == "none" or int(text) == 0 else int(text)
 
 
 def format_named(name: str) -> Format:
-    """The format of that name, in any case. Raises ParamcalcError with the choices."""
-    found = find_format(name)
-    if found is None:
+    """The format of that name, in upper or lower case. Raises ParamcalcError with the choices."""
+    form = find_format(name)
+    if form is None:
         files = [kind.lower() for kind in FTYPE_BASES if is_gguf(kind)]
         shown = [*FIXED_FORMATS, *EXAMPLES, *files]
-        hint = choices(name.lower(), [*shown, *NICKNAMES, *DTYPE_ALIASES], shown=shown)
+        hint = choices(name.lower(), [*shown, *FORMAT_ALIASES, *DTYPE_ALIASES], shown=shown)
         raise ParamcalcError(f"unknown format {name!r}", hint)
-    return found
+    return form
 
 
 def find_format(name: str) -> Format | None:
-    """The format of that name, if there is one."""
+    """The format of that name, or None."""
     key = name.lower().strip().removeprefix("torch.").replace("_", "-")
-    key = NICKNAMES.get(key, key)
+    key = FORMAT_ALIASES.get(key, key)
     plain_key = key.replace("-", "_")
     for candidate in (key, DTYPE_ALIASES.get(plain_key, plain_key)):
         if candidate in FIXED_FORMATS:
@@ -121,5 +124,5 @@ def find_format(name: str) -> Format | None:
 
 
 def listed_formats() -> list[Format]:
-    """Every format with a fixed name, and examples of those whose names state sizes."""
+    """Every format with a fixed name, and examples of the formats whose names state sizes."""
     return [*FIXED_FORMATS.values(), *map(format_named, EXAMPLES)]

@@ -1,7 +1,7 @@
-"""llama.cpp's architectures: how each family's checkpoint becomes tensors of a GGUF file. Only differences are stated.
+"""Architectures of llama.cpp: how the checkpoint of each family becomes tensors of a GGUF file, as differences.
 
-The classes of conversion/*.py (llama.cpp 0c1e570) and the loaders in src/models/*.cpp. Listed are the families whose
-tensors were compared with the converter's and whose types with llama-quantize's, in tests/goldens/gguf.
+Sources: the classes of conversion/*.py (llama.cpp 0c1e570) and the loaders in src/models/*.cpp. The table lists the
+families whose tensors were compared with the converter and whose types with llama-quantize, in tests/goldens/gguf.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ Fusion = tuple[str, tuple[str, ...]]
 QKV_FUSION: Fusion = ("attn_qkv", ("attn_q", "attn_k", "attn_v"))
 GATE_UP: Fusion = ("ffn_up", ("ffn_gate", "ffn_up"))
 LINEAR_QKV: Fusion = ("attn_qkv", ("linear_q", "linear_k", "linear_v"))
-GATED_QUERY: Fusion = ("attn_q", ("attn_q", "attn_gate"))  # in layers of full attention
+GATED_QUERY: Fusion = ("attn_q", ("attn_q", "attn_gate"))  # in layers with full attention
 LINEAR_BA: Fusion = ("ssm_ba", ("ssm_alpha", "ssm_beta"))
 EXPERTS_GATE_UP: Fusion = ("ffn_gate_up_exps", ("ffn_gate_exps", "ffn_up_exps"))
 SHARED_GATE_UP: Fusion = ("ffn_up_shexp", ("ffn_gate_shexp", "ffn_up_shexp"))
 SHORT_CONV = (("ssm_in", "shortconv.in_proj"), ("ssm_conv1d", "shortconv.conv"), ("ssm_out", "shortconv.out_proj"))
 DENSE_FFN = ("ffn_gate", "ffn_up", "ffn_down")
 
-# How many query heads the tool finds for a key/value head: as the model has them, in the first layer alone (0 where it
-# has no attention), or whatever the model has, as if there were one key/value head, or one for each query.
+# The source of the GQA ratio in llama-quantize: the model's key/value heads; those of the first layer alone (ratio 0
+# without attention); one key/value head, whatever the model has; or as many as query heads.
 KvHeadsRule = Literal["stated", "first layer", "one", "all"]
-# What the tool takes for a model of 70B, from its layers and the query heads for a key/value head.
+# The models that llama-quantize classifies as 70B, from the number of layers and the GQA ratio.
 SeventyBillionRule = Literal["never", "80 layers", "80 layers in groups", "68 layers"]
 
 
 class Architecture(NamedTuple):
-    """How llama.cpp stores one kind of model."""
+    """How llama.cpp stores one architecture."""
 
     name: str
-    fused: tuple[Fusion, ...] = ()  # matrices stored as one, rows after rows
-    names: tuple[tuple[str, str], ...] = ()  # tensors that it calls otherwise
-    drops: tuple[str, ...] = ()  # tensors that it leaves out
-    pads: tuple[str, ...] = ()  # tables that get as many rows as that of tokens
-    lacks: tuple[str, ...] = ()  # tensors, or biases of them, that it has no place for: the converter refuses
-    refuses: tuple[tuple[str, object], ...] = ()  # fields and values that the converter cannot deal with
-    splits_latent: bool = True  # latent attention's way up becomes keys and values
-    llama3_rope: bool = False  # frequencies of a llama3 rope scaling become a tensor
-    full_rope: bool = False  # those of the layers of full attention are one in any case
-    long_rope: bool = False  # so do both lists of factors of a longrope scaling
+    fused: tuple[Fusion, ...] = ()  # matrices stored as one, concatenated by rows
+    names: tuple[tuple[str, str], ...] = ()  # tensors with other names
+    drops: tuple[str, ...] = ()  # tensors that are not stored
+    pads: tuple[str, ...] = ()  # tables padded to the rows of the token embedding
+    lacks: tuple[str, ...] = ()  # unsupported tensors or biases: the converter fails
+    refuses: tuple[tuple[str, object], ...] = ()  # unsupported fields and values: the converter fails
+    splits_latent: bool = True  # kv_b_proj of latent attention is stored as keys and values
+    llama3_rope: bool = False  # the frequencies of a llama3 RoPE scaling are stored as a tensor
+    full_rope: bool = False  # the frequencies of full-attention layers are always stored
+    long_rope: bool = False  # both lists of factors of a LongRoPE scaling are stored
     kv_heads: KvHeadsRule = "stated"
-    # Multi-token-prediction layers: not written; after the others, as many as the config says; as the checkpoint has.
+    # MTP layers: not stored; stored after the others, as many as the config states; as many as the checkpoint has.
     mtp: Literal["dropped", "kept", "unstated"] = "dropped"
     seventy_billion: SeventyBillionRule = "never"
 

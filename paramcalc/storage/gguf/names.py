@@ -1,14 +1,14 @@
-"""What GGUF calls the parts of a model, and which of its tensors are never quantised.
+"""GGUF names of the parts of a model, and the tensors that are never quantised.
 
-gguf-py/gguf/constants.py (TENSOR_NAMES) for the names; `prepare_tensors` in conversion/base.py and
-`tensor_allows_quantization` in src/llama-quant.cpp for what stays as it is.
+Sources in llama.cpp 0c1e570: gguf-py/gguf/constants.py (TENSOR_NAMES) for the names, `prepare_tensors` in
+conversion/base.py and `tensor_allows_quantization` in src/llama-quant.cpp for unquantised tensors.
 """
 
 from __future__ import annotations
 
 from paramcalc.storage.gguf.type_rules import TypeRole
 
-# (category, part) or (what it is in, part) of the component tree -> name in the file, without layer and suffix.
+# (category, part) or (parent, part) of the component tree -> name in the file, without layer and suffix.
 GGUF_NAMES: dict[tuple[str, str], str] = {
     ("embedding", "embed_tokens"): "token_embd",
     ("embedding", "positions"): "position_embd",
@@ -66,10 +66,10 @@ GGUF_NAMES: dict[tuple[str, str], str] = {
     ("recurrent", "o_proj"): "ssm_out",
 }
 
-# Parts of a multi-token-prediction layer that other layers do not have.
+# Parts that only MTP layers have.
 MTP_NAMES = {"proj": "nextn.eh_proj", "embed_tokens": "nextn.embed_tokens", "lm_head": "nextn.shared_head_head"}
 
-# Matrices that the converter writes in F32 and the tool leaves so.
+# Matrices that the converter writes in F32 and llama-quantize leaves in F32.
 NEVER_QUANTISED = {
     "ffn_gate_inp",
     "ffn_gate_inp_shexp",
@@ -81,9 +81,9 @@ NEVER_QUANTISED = {
     "altup_predict_coef",
     "altup_correct_coef",
 }
-# Matrices that the converter writes in F32 and the tool quantises all the same.
+# Matrices that the converter writes in F32 and llama-quantize quantises.
 F32_CONVERTED = {"indexer.proj"}
-# Matrices that the tool leaves as the converter has written them: 16 bits.
+# Matrices that llama-quantize leaves as the converter wrote them, in 16 bits.
 AS_CONVERTED = {
     "per_layer_model_proj",
     "altup_proj",
@@ -103,7 +103,7 @@ ROLE_BY_SUFFIX: dict[str, TypeRole] = {
     "attn_qkv": "value",
     "attn_kv_b": "value",
     "attn_v": "value",
-    "attn_k": "key",  # of an indexer too
+    "attn_k": "key",  # also that of an indexer
     "attn_q": "query",
     "attn_output": "attn_output",
 }
@@ -112,12 +112,10 @@ OTHER_ROLE: TypeRole = "other"
 
 
 def tensor_role(name: str) -> TypeRole:
-    """What the rules take a tensor for, from its name alone (tensor_get_category)."""
+    """The role of a tensor in the type rules, from its name (tensor_get_category in src/llama-quant.cpp)."""
     if name in TABLE_ROLES:
         return TABLE_ROLES[name]
-    ending = next((found for end, found in ROLE_BY_SUFFIX.items() if name.endswith(end)), OTHER_ROLE)
-    return (
-        next((found for part, found in ROLE_BY_SUBSTRING.items() if part in name), OTHER_ROLE)
-        if ending == OTHER_ROLE
-        else ending
-    )
+    by_suffix = next((role for end, role in ROLE_BY_SUFFIX.items() if name.endswith(end)), OTHER_ROLE)
+    if by_suffix != OTHER_ROLE:
+        return by_suffix
+    return next((role for part, role in ROLE_BY_SUBSTRING.items() if part in name), OTHER_ROLE)

@@ -43,7 +43,7 @@ class Tensor(NamedTuple):
         return any(n > 1 for n in self.ne[2:])
 
 
-class Contents(NamedTuple):
+class FileContents(NamedTuple):
     """What the converter writes, in the order in which the tool goes through it, and what it asks about the model."""
 
     tensors: list[Tensor]  # those of equal layers the same objects
@@ -60,7 +60,7 @@ class Contents(NamedTuple):
         return dict(zip(map(id, self.tensors), self.tensors, strict=True))
 
 
-def contents(model: Model, arch: Architecture) -> Contents:
+def list_tensors(model: Model, arch: Architecture) -> FileContents:
     """The tensors of the model's file: those outside the layers first, then layer by layer, each by name."""
     tree, left_out = language_model_and_rest(model.tree)
     layers, mtp = list(each_layer(tree)), next(components_of_kind(tree, Mtp), None)
@@ -79,7 +79,7 @@ def contents(model: Model, arch: Architecture) -> Contents:
     if mtp is not None and not more:
         left_out.append("multi-token-prediction layers")
     full_first = any(attn.window is None for layer in layers[:1] for attn in components_of_kind(layer, Attention))
-    return Contents(
+    return FileContents(
         tensors,
         numbers,
         len(layers) + len(more),

@@ -1,8 +1,8 @@
-"""Which type llama-quantize gives to each tensor: its mixtures, rule by rule, in the order in which it asks.
+"""The type that llama-quantize gives to each tensor: its mixtures, rule by rule, in its order.
 
-`llama_tensor_get_type_impl` in src/llama-quant.cpp of llama.cpp 0c1e570, without --pure and overrides. A rule
-knows the file (what kind it is, how deep, how many experts) and where the tensor stands (its layer, and how many
-of its role came before it).
+Source: `llama_tensor_get_type_impl` in src/llama-quant.cpp of llama.cpp 0c1e570, without --pure and overrides. A rule
+depends on the file (file type, number of layers, number of experts) and on the tensor (its layer, and its position
+among the tensors of its role).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Literal, NamedTuple
 
 from paramcalc.storage.gguf.types import FALLBACKS, FLOATS, FTYPE_BASES, GGUF_TYPES, NO_FALLBACK
 
-# What a rule asks for. "value" is whatever holds values: attn_v, a fused attn_qkv, attn_kv_b.
+# The role of a tensor. "value" is every tensor that contains values: attn_v, a fused attn_qkv, attn_kv_b.
 TypeRole = Literal["output", "token_embd", "value", "key", "query", "attn_output", "up", "gate", "down", "other"]
 
 LOWEST_FTYPES = ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M")
-# Kinds of file that give the output of attention more bits beside eight experts.
-EIGHT_EXPERT_KEY_FTYPES = {
+# File types that give more bits to the output projection of attention in models of eight experts.
+EIGHT_EXPERT_ATTN_OUTPUT_FTYPES = {
     "Q2_K",
     "Q3_K_S",
     "Q3_K_M",
@@ -33,46 +33,46 @@ EIGHT_EXPERT_KEY_FTYPES = {
 
 
 class FileContext(NamedTuple):
-    """What the rules ask about the file as a whole."""
+    """Facts about the whole file that rules depend on."""
 
     ftype: str
     layers: int
-    gqa: int  # query heads for each key/value head; 0 without the latter
-    experts: int  # 0 where it is dense
-    values: int  # tensors that hold values
-    tied: bool  # no output matrix of its own
-    imatrix: bool = False  # an importance matrix says which weights matter
-    seventy_billion: bool = False  # as deep as Llama 2 70B, with grouped queries
+    gqa: int  # query heads for each key/value head; 0 without key/value heads
+    experts: int  # 0 for a dense model
+    values: int  # number of tensors with the role "value"
+    tied: bool  # the output matrix is tied to the token embedding
+    imatrix: bool = False  # quantised with an importance matrix
+    seventy_billion: bool = False  # llama-quantize classifies the model as 70B
     falcon: bool = False
 
     @property
     def base(self) -> str:
-        """The type of what no rule treats otherwise."""
+        """The base type, for tensors without a special rule."""
         return FTYPE_BASES[self.ftype]
 
 
 class TypeContext(NamedTuple):
-    """What the rules ask about a tensor."""
+    """Facts about a tensor that rules depend on."""
 
     role: TypeRole
-    row: int  # elements of a row, which blocks must divide, or their largest divisor that blocks may have
-    stacked: bool  # more than one matrix: experts
+    row: int  # elements of a row, or their greatest common divisor with the longest block
+    stacked: bool  # several matrices in one tensor, such as experts
     layer: int
-    before: int  # tensors of its role that came before it
+    ordinal: int  # number of earlier tensors with the same role
 
 
 TypeRule = Callable[[FileContext, TypeContext], str]
 
 
 def choose_type(file: FileContext, place: TypeContext) -> str:
-    """The type of a tensor that is quantised."""
+    """The type of a quantised tensor. Raises ValueError if its rows are not a multiple of the block."""
     if file.base in FLOATS:
         return file.base
     return type_fitting_row(mixture_type(file, place), place.row)
 
 
 def mixture_type(file: FileContext, place: TypeContext) -> str:
-    """The type that the file's mixture asks for."""
+    """The type in the mixture of the file type, before the check of the row length."""
     if place.role == "output" or (file.tied and place.role == "token_embd"):
         return output_type(file, place)
     if file.ftype == "MXFP4_MOE":
@@ -84,9 +84,9 @@ def mixture_type(file: FileContext, place: TypeContext) -> str:
 
 
 def type_fitting_row(name: str, row: int) -> str:
-    """The type, or what takes its place where it does not divide a row.
+    """The type, or its fallback if a row is not a multiple of its block.
 
-    Raises ValueError where the tool gives up.
+    Raises ValueError for a type without a fallback, as llama-quantize fails.
     """
     if row % GGUF_TYPES[name].block_elements == 0:
         return name
@@ -97,20 +97,20 @@ def type_fitting_row(name: str, row: int) -> str:
 
 
 def more_bits(i: int, n: int) -> bool:
-    """The first and last eighth of n, and every third between them (use_more_bits)."""
+    """True for the first and last eighth of n tensors, and for every third between them (use_more_bits)."""
     return i < n // 8 or i >= 7 * n // 8 or (i - n // 8) % 3 == 2
 
 
-def ffn_depth(file: FileContext, place: TypeContext) -> int:
-    """How far down a feed-forward tensor is: its layer where there are experts, else how many came before it."""
-    return place.layer if file.experts > 1 else place.before
+def ffn_index(file: FileContext, place: TypeContext) -> int:
+    """The position of an FFN tensor: its layer in MoE models, else the number of earlier tensors of its role."""
+    return place.layer if file.experts > 1 else place.ordinal
 
 
-# -- tables -------------------------------------------------------------------------------------------------------
+# -- embedding and output tables ------------------------------------------------------------------------------------
 
 
 def output_type(file: FileContext, place: TypeContext) -> str:
-    """The output matrix, or the table of tokens that is one too."""
+    """The type of the output matrix, or of a token embedding that is tied to it."""
     if file.ftype == "MXFP4_MOE" or file.falcon or place.row % GGUF_TYPES[file.base].block_elements:
         return "Q8_0"
     if file.ftype in (*LOWEST_FTYPES, "IQ3_XXS"):
@@ -119,7 +119,7 @@ def output_type(file: FileContext, place: TypeContext) -> str:
 
 
 def token_embd_type(file: FileContext) -> str:
-    """The table of tokens beside an output matrix."""
+    """The type of the token embedding in a model with its own output matrix."""
     if file.ftype in ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS"):
         return "Q2_K"
     if file.ftype in ("IQ2_S", "IQ2_M", "IQ3_XXS"):
@@ -131,27 +131,30 @@ def token_embd_type(file: FileContext) -> str:
 
 
 def lowest_protected_type(file: FileContext) -> str:
-    """What the lowest files give to what suffers most."""
+    """The type for the most sensitive tensors in the file types with the fewest bits."""
     return "IQ3_S" if file.ftype in ("IQ2_S", "IQ2_M") else "Q2_K"
 
 
 def lowest_value_type(file: FileContext, place: TypeContext) -> str:
-    """Values are few where heads share them, and beside many experts."""
+    """The type of values: more bits if heads share them or the model has experts, since they are small there."""
     return "Q4_K" if file.gqa >= 4 or file.experts >= 4 else lowest_protected_type(file)
 
 
 def lowest_key_type(file: FileContext, place: TypeContext) -> str:
-    """Keys, which are few beside eight experts."""
+    """The type of keys: more bits in models of eight experts."""
     return "Q4_K" if file.experts == 8 else file.base
 
 
 def lowest_down_type(file: FileContext, place: TypeContext) -> str:
-    """The first eighth; tensors are counted here, not layers, so experts and shared experts count twice."""
-    return lowest_protected_type(file) if place.before < file.layers // 8 else file.base
+    """The type of down-projections: more bits for the first eighth.
+
+    Tensors are counted, not layers, so a layer with experts and shared experts counts twice.
+    """
+    return lowest_protected_type(file) if place.ordinal < file.layers // 8 else file.base
 
 
 def lowest_attn_output_type(file: FileContext, place: TypeContext) -> str:
-    """The output of attention."""
+    """The type of the output projection of attention."""
     if file.experts == 8:
         return "Q5_K"
     if file.ftype in ("IQ1_S", "IQ1_M"):
@@ -170,15 +173,15 @@ LOWEST_TYPE_RULES: dict[TypeRole, TypeRule] = {
 
 
 def value_type(file: FileContext, place: TypeContext) -> str:
-    """Values get more bits, the more so the more heads share them."""
+    """The type of values: more bits, and most if many heads share them."""
     if file.experts == 8:
         return "Q8_0"
-    found = value_type_by_file(file, place.before)
-    return "Q5_K" if file.seventy_billion and found in ("Q3_K", "Q4_K") else found
+    chosen = value_type_by_file(file, place.ordinal)
+    return "Q5_K" if file.seventy_billion and chosen in ("Q3_K", "Q4_K") else chosen
 
 
 def value_type_by_file(file: FileContext, i: int) -> str:
-    """What a kind of file gives to its i-th value tensor."""
+    """The type of the i-th value tensor in a file type."""
     shared = file.gqa >= 4
     match file.ftype:
         case "Q2_K":
@@ -203,18 +206,18 @@ def value_type_by_file(file: FileContext, i: int) -> str:
 
 
 def query_type(file: FileContext, place: TypeContext) -> str:
-    """Queries give way in two kinds of file."""
+    """The type of queries: fewer bits in two file types."""
     return {"IQ3_XS": "IQ3_XXS", "IQ3_XXS": "IQ2_S"}.get(file.ftype, file.base)
 
 
 def key_type(file: FileContext, place: TypeContext) -> str:
-    """Keys as queries, but for eight experts, beside which they weigh little."""
+    """The type of keys: that of queries, except Q8_0 in models of eight experts, where they are small."""
     return "Q8_0" if file.experts == 8 else query_type(file, place)
 
 
 def down_type(file: FileContext, place: TypeContext) -> str:
-    """The matrix back to the model's width."""
-    i, n = ffn_depth(file, place), file.layers
+    """The type of down-projections."""
+    i, n = ffn_index(file, place), file.layers
     first, more = i < n // 8, more_bits(i, n)
     match file.ftype:
         case "Q2_K":
@@ -243,18 +246,18 @@ def down_type(file: FileContext, place: TypeContext) -> str:
 
 
 def attn_output_type(file: FileContext, place: TypeContext) -> str:
-    """The output of attention."""
+    """The type of the output projection of attention."""
     if file.falcon:
         return "Q4_K" if file.ftype == "Q3_K_L" else file.base
     if file.experts == 8:
-        return "Q5_K" if file.ftype in EIGHT_EXPERT_KEY_FTYPES else file.base
+        return "Q5_K" if file.ftype in EIGHT_EXPERT_ATTN_OUTPUT_FTYPES else file.base
     more = {"Q2_K": "Q3_K", "IQ3_XXS": "IQ3_S", "Q3_K_M": "Q4_K", "Q3_K_L": "Q5_K", "IQ3_M": "Q4_K"}
     return more.get(file.ftype, file.base)
 
 
 def gate_or_up_type(file: FileContext, place: TypeContext) -> str:
-    """The matrices into the hidden width, which give way in the middle of one kind of file."""
-    i, n = ffn_depth(file, place), file.layers
+    """The type of gate- and up-projections: fewer bits in the middle layers of IQ3_XS."""
+    i, n = ffn_index(file, place), file.layers
     return "IQ3_XXS" if file.ftype == "IQ3_XS" and n // 8 <= i < 7 * n // 8 else file.base
 
 

@@ -1,4 +1,4 @@
-"""GGUF's types as data: what a block of each takes, and which of them each kind of file is made of.
+"""GGUF types as data: the block size of each type, and the types in each file type.
 
 ggml 0.25.3 (llama.cpp 0c1e570): ggml_blck_size and ggml_type_size in ggml.c; QUANT_OPTIONS in tools/quantize;
 llama_ftype_get_default_type and tensor_type_fallback in src/llama-quant.cpp.
@@ -41,11 +41,11 @@ GGUF_TYPES = {
         Dtype("TQ1_0", 256, 54),
     )
 }
-SHORT_BLOCK = 32  # of the types that stand in for those of longer blocks
-LONGEST_BLOCK = max(t.block_elements for t in GGUF_TYPES.values())  # 256; the others divide it
+SHORT_BLOCK = 32  # elements in a block of the fallback types
+LONGEST_BLOCK = max(t.block_elements for t in GGUF_TYPES.values())  # 256, a multiple of all others
 FLOATS = ("F32", "F16", "BF16")
 
-# Kind of file -> the type of what no rule treats otherwise; most are named after it.
+# File type -> its base type, for tensors without a special rule; most file types have the name of their base.
 FTYPE_BASES = {name: name for name in GGUF_TYPES if name not in ("MXFP4", "Q3_K", "Q4_K", "Q5_K")} | {
     "MXFP4_MOE": "MXFP4",
     "Q2_K_S": "Q2_K",
@@ -63,7 +63,7 @@ FTYPE_BASES = {name: name for name in GGUF_TYPES if name not in ("MXFP4", "Q3_K"
 }
 FTYPE_ALIASES = {"Q3_K": "Q3_K_M", "Q4_K": "Q4_K_M", "Q5_K": "Q5_K_M"}
 
-# What takes a type's place where rows are not a whole number of its blocks. Types of 32 have none, nor has Q1_0.
+# The type that replaces another if rows are not a multiple of its block. Types of 32 elements and Q1_0 have none.
 FALLBACKS = {
     **dict.fromkeys(("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ4_XS"), "IQ4_NL"),
     **dict.fromkeys(("Q2_0", "Q2_K", "Q3_K", "TQ1_0", "TQ2_0"), "Q4_0"),
@@ -75,8 +75,8 @@ NO_FALLBACK = ("Q1_0",)
 
 PREFIX = "gguf-"
 
-# Bits of each weight of Llama-3.1-8B, norms in F32 with them, as llama.cpp's tools/quantize/README.md prints them, for
-# kinds of file that mix types.
+# Bits for each weight of Llama-3.1-8B, including norms in F32, for file types that mix types (llama.cpp,
+# tools/quantize/README.md).
 PUBLISHED_BITS = {
     "Q5_K_M": "5.7036",
     "Q5_K_S": "5.5704",
@@ -103,7 +103,7 @@ PUBLISHED_BITS = {
 
 
 def is_gguf(name: str) -> bool:
-    """Whether this names a kind of GGUF file: `gguf-q4_k_m` or `Q4_K_M`; plain floats only with the prefix."""
+    """True if the name is a GGUF file type, `gguf-q4_k_m` or `Q4_K_M`; F32, F16 and BF16 need the prefix."""
     key = name.upper()
     prefixed = key.startswith(PREFIX.upper())
     key = key.removeprefix(PREFIX.upper())
@@ -111,7 +111,7 @@ def is_gguf(name: str) -> bool:
 
 
 def ftype(name: str) -> str:
-    """The kind of GGUF file of that name, in any case, with or without `gguf-`: as llama-quantize prints it.
+    """The GGUF file type of that name as llama-quantize prints it; case and the prefix `gguf-` do not matter.
 
     Raises ParamcalcError with the choices.
     """

@@ -1,1 +1,1 @@
-"""Which tensor of a quantised checkpoint is stored in which format."""
+"""Quantised checkpoints: the storage format of each tensor."""

@@ -53,13 +53,13 @@ def with_class_exceptions(plan: QuantizationScheme, model: Model) -> Quantizatio
     """The scheme of such a method with what is known of the model's class; any other as it is."""
     if plan.method not in BY_CLASS or plan.format is None:
         return plan
-    reach, version = plan.reach, model.facts.transformers_version
+    reach, version = plan.applies_to, model.facts.transformers_version
     experts = any(weight.category == "experts" for weight in model.tree.weights())
     fused = experts and _major(version) >= 5 and plan.method not in model.checkpoint.convertible_experts
     if fused:
         reach = reach._replace(categories=reach.categories - {"experts"})
-    doubts = (*plan.doubts, *_doubts(plan, model, version=version if experts and not fused else None))
-    return plan._replace(reach=reach, doubts=doubts)
+    doubts = (*plan.estimate_reasons, *_doubts(plan, model, version=version if experts and not fused else None))
+    return plan._replace(applies_to=reach, estimate_reasons=doubts)
 
 
 def _major(version: str) -> int:

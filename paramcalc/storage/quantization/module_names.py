@@ -1,7 +1,7 @@
-"""What the ecosystem calls a tensor: from paths in the tree to names of modules in checkpoints, and rules about them.
+"""Module names of checkpoints for the paths of the tree, and the patterns of rules that match them.
 
-Quantisation configs speak of modules by their names in the reference classes: `model.layers.0.self_attn.q_proj`,
-`lm_head`, `re:.*mlp.gate$`. WORDS is the one translation: for each part of a path the words that stand for it.
+Quantisation configs refer to modules by their names in the reference classes: `model.layers.0.self_attn.q_proj`,
+`lm_head`, `re:.*mlp.gate$`. SYNONYMS is the only translation: it lists the names in use for each part of a path.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ from typing import NamedTuple
 from paramcalc.tree.weights import Weight
 
 NUMBER = "{}"  # stands for the number of a layer or of an expert
-# Words of the modules around a language model, which say nothing about which tensor is meant.
-# Those of encoders and decoders too, where the model has one of the two.
+# Enclosing modules that do not identify a tensor: `encoder` and `decoder` if the model has only one of the two, and
+# the wrappers around a language model.
 STACK_PREFIXES = frozenset(("encoder", "decoder"))
 WRAPPERS = frozenset(
     ("model", "language_model", "transformer", "text_model", "backbone", "gpt_neox", "base_model", "thinker", "llm")
 )
 PREFIXES = ("model.", "model.language_model.", "language_model.model.", "")
-USUAL_EXTRA_PARTS = (
-    3  # words for the modules around one that a regular expression is tried with: the most common come first
-)
+# A regular expression is tried with so many names of each enclosing module; the most common names come first.
+MAX_SYNONYMS = 3
 FUSED_QKV_NAMES = "qkv_proj qkv query_key_value c_attn W_pack Wqkv wqkv att_proj in_proj in_proj_qkv in_proj_qkvz"
 GATE_NAMES = "in_proj_z in_proj_qkvz g_proj output_gate"
 SYNONYM_TEXT = {
     "layers": "layers h blocks block layer",
     "attn": "self_attn attention attn self_attention mixer SelfAttention",
-    "recurrent": "linear_attn mamba mixer temporal_block self_attn attn attention",  # an `attn` that is none
+    "recurrent": "linear_attn mamba mixer temporal_block self_attn attn attention",  # `attn` of a recurrent mixer
     "cross_attn": "encoder_attn cross_attn EncDecAttention crossattention",
     "mixer": "linear_attn mixer mamba self_attn temporal_block conv short_conv",
     "mamba": "mamba mixer",
@@ -73,8 +72,8 @@ SYNONYM_TEXT = {
     "correction": "e_score_correction_bias correction_bias gate",
 }
 SYNONYMS = {part: tuple(words.split()) for part, words in SYNONYM_TEXT.items()}
-# Words for modules in which several matrices are one, and what a wildcard or an expression must have in it to mean
-# them: `*v_proj` is not meant for `qkv_proj`, nor `*up_proj` for `gate_up_proj`.
+# Names of fused modules, and the text that a wildcard or a regular expression must contain to match them: `*v_proj`
+# does not match `qkv_proj`, nor `*up_proj` `gate_up_proj`.
 FUSED = {word: word for word in FUSED_QKV_NAMES.split()} | {
     "qkv_proj": "qkv",
     "gate_up_proj": "gate_up",
@@ -84,47 +83,47 @@ FUSED = {word: word for word in FUSED_QKV_NAMES.split()} | {
     "fused_qkv_a_proj": "fused",
     "fused_qkv_a_proj_with_mqa": "fused",
 }
-# Two parts of a path that are one module.
+# Names of modules for two consecutive parts of a path.
 CONTEXT_SYNONYMS = {
     ("router", "gate"): ("gate", "router", "wg", "gate_linear"),
     ("per_layer", "gate"): ("per_layer_input_gate",),
     ("per_layer", "proj"): ("per_layer_projection",),
 }
 MTP_SYNONYMS = {"proj": ("eh_proj", "fc", "proj"), "lm_head": ("shared_head", "lm_head")}
-# A rule about anything in here says that the whole tower is left alone: nobody quantises a part of one.
+# A rule about one of these modules excludes the whole tower: no quantiser converts a part of a tower.
 TOWER_SYNONYMS = frozenset((*SYNONYMS["vision_tower"], *SYNONYMS["projector"], *SYNONYMS["audio_tower"]))
-# What a rule may name without there being a matrix of that name: nothing is lost where it matches none.
+# Names that a rule may list although the model has no such matrix: no warning if nothing matches.
 NOT_A_MATRIX = re.compile(
     r"norm|ln_|embed|wte|bias|conv|rotary|lm_head|mtp|eh_proj|head|sinks|A_log|dt_|shared_expert_gate|weights_proj"
 )
 
 
 class ModuleNames(NamedTuple):
-    """What a tensor may be called: the words for each part of its module's name, and the numbers of its layers."""
+    """The possible names of a tensor's module: names for each part of the path, and the layer numbers."""
 
     parts: tuple[tuple[str, ...], ...]
     layers: tuple[range, ...]
     experts: int
-    first: int = 0  # number of the first layer of its stack: not 0 for multi-token prediction, which comes after all
+    first: int = 0  # number of the first layer of its stack: MTP modules come after all layers of the model
 
 
 def module_names(weight: Weight, depth: int) -> ModuleNames:
-    """The names of the module that holds a tensor, in a model of so many layers."""
-    path, parts = _spoken(weight.name, recurrent=weight.category == "recurrent")
+    """The names of the module that holds a tensor, in a model of `depth` layers."""
+    path, parts = _path_and_synonyms(weight.name, recurrent=weight.category == "recurrent")
     if path[:1] != ("mtp",):
         return ModuleNames(parts, weight.layers, weight.experts)
     number = re.fullmatch(r"layer(?:_(\d+))?", path[1]) if len(path) > 1 else None
     if number is None:
         return ModuleNames((("mtp",), MTP_SYNONYMS.get(path[1], parts[1]), *parts[2:]), (), weight.experts)
-    at = depth + int(number[1] or 0)  # published files number it as one more layer
+    at = depth + int(number[1] or 0)  # checkpoints number an MTP module as one more layer
     return ModuleNames(
         (("mtp",), SYNONYMS["layers"], (NUMBER,), *parts[2:]), (range(at, at + 1),), weight.experts, depth
     )
 
 
 @lru_cache(maxsize=4096)
-def _spoken(name: str, *, recurrent: bool) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """The parts of a module's path in the tree, and the words for each."""
+def _path_and_synonyms(name: str, *, recurrent: bool) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The parts of a module's path in the tree, and the names in use for each part."""
     path = tuple(part for part in name.split(".")[:-1] if part not in WRAPPERS)
     parts: list[tuple[str, ...]] = []
     for before, part in zip(("", *path), path, strict=False):
@@ -140,10 +139,10 @@ def _spoken(name: str, *, recurrent: bool) -> tuple[tuple[str, ...], tuple[tuple
 
 @lru_cache(maxsize=4096)
 def layer_module_names(names: ModuleNames, layer: int) -> tuple[str, ...]:
-    """Names that the module of one layer may have, for regular expressions; the first expert stands for all."""
+    """Names of the module in one layer, for regular expressions; the first expert represents all."""
     numbers = iter((str(layer), "0"))
     filled = [(next(numbers, "0"),) if words == (NUMBER,) else words for words in names.parts]
-    around = [words[:USUAL_EXTRA_PARTS] for words in filled[:-1]]
+    around = [words[:MAX_SYNONYMS] for words in filled[:-1]]
     return tuple(".".join(words) for words in product(*around, filled[-1])) if filled else ()
 
 
@@ -151,24 +150,24 @@ def layer_module_names(names: ModuleNames, layer: int) -> tuple[str, ...]:
 
 
 class NamePattern(NamedTuple):
-    """A rule's text, with the numbers taken out of it: equal rules about many layers are one."""
+    """The text of a rule without its numbers, so that equal rules about many layers have one pattern."""
 
     parts: tuple[str, ...]  # empty: a regular expression
     regex: re.Pattern[str] | None
-    exact: bool  # the whole name of a module, not part of it or a module around it
-    digits: bool  # a regular expression that tells layers apart
+    exact: bool  # the full name of a module, not a part of it or an enclosing module
+    digits: bool  # a regular expression that depends on the layer number
 
 
 @lru_cache(maxsize=4096)
 def name_pattern(text: str, *, exact: bool) -> tuple[NamePattern, tuple[int, ...]]:
-    """A rule's text as a pattern and the numbers in it.
+    """The text of a rule as a pattern, and the numbers in it.
 
-    `re:` before it (compressed-tensors) or the signs of one (transformers) make it a regular expression; `*` is a
-    wildcard; all else is the name of a module, or where not `exact` a part of one.
+    The text is a regular expression if it starts with `re:` (compressed-tensors) or contains special characters
+    (transformers). `*` is a wildcard. Any other text is the name of a module, or a part of one unless `exact`.
     """
     stated = text.removeprefix("re:")
     if text.startswith(("re:", ".*")) or set(stated) & set("\\^$|()[]+"):
-        return NamePattern((), _compiled(stated), exact, _tells_layers_apart(stated)), ()
+        return NamePattern((), _compiled(stated), exact, _has_layer_digits(stated)), ()
     parts, numbers = [], []
     for part in stated.split("."):
         if part.isdigit():
@@ -182,30 +181,30 @@ def name_pattern(text: str, *, exact: bool) -> tuple[NamePattern, tuple[int, ...
 def _compiled(text: str) -> re.Pattern[str] | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what an expression may mean in later versions of Python
+            warnings.simplefilter("ignore")  # such as a FutureWarning about nested sets
             return re.compile(text)
     except (re.error, OverflowError, RecursionError):
         return None
 
 
-def _tells_layers_apart(text: str) -> bool:
+def _has_layer_digits(text: str) -> bool:
     return bool(re.search(r"\d", re.sub(r"\\d|\{[\d,]*\}|[a-z]\d|\d+-\d", "", text)) or re.search(r"\[\d-\d\]", text))
 
 
 @lru_cache(maxsize=4096)
-def pattern_matches(one: NamePattern, names: ModuleNames) -> bool:
-    """Whether the pattern, numbers aside, speaks of this tensor's module."""
-    if one.regex is not None:
+def pattern_matches(pattern: NamePattern, names: ModuleNames) -> bool:
+    """True if the pattern matches a name of the module, ignoring numbers."""
+    if pattern.regex is not None:
         layer = names.layers[0].start if names.layers else 0
-        return regex_matches(one.regex, names, layer)
-    parts = one.parts
+        return regex_matches(pattern.regex, names, layer)
+    parts = pattern.parts
     if STACK_PREFIXES & set(parts) and not any(STACK_PREFIXES & set(words) for words in names.parts):
         parts = tuple(part for part in parts if part not in STACK_PREFIXES)
-    return bool(parts) and any(_parts_match(parts, found, exact=one.exact) for found in _variants(names.parts))
+    return bool(parts) and any(_parts_match(parts, variant, exact=pattern.exact) for variant in _variants(names.parts))
 
 
 def regex_matches(regex: re.Pattern[str], names: ModuleNames, layer: int) -> bool:
-    """Whether a regular expression fits a name that the module may have in one layer."""
+    """True if the regular expression matches a possible name of the module in one layer."""
     *around, words = names.parts
     names = names._replace(parts=(*around, matching_words(words, regex.pattern)))
     prefixes = ("",) if regex.pattern.startswith(".*") and "model" not in regex.pattern else PREFIXES
@@ -213,12 +212,12 @@ def regex_matches(regex: re.Pattern[str], names: ModuleNames, layer: int) -> boo
 
 
 def matching_words(words: tuple[str, ...], text: str) -> tuple[str, ...]:
-    """The words that a wildcard or an expression may be about."""
+    """The names that a wildcard or a regular expression may match; fused modules only if it contains their mark."""
     return tuple(word for word in words if word not in FUSED or FUSED[word] in text)
 
 
 def _variants(parts: tuple[tuple[str, ...], ...]) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """As it is; without the number of an expert, where all are one tensor; without a module around an FFN's layers."""
+    """The path; without the expert number, for experts in one tensor; without the module of an FFN or of MTP."""
     yield parts
     if SYNONYMS["ffn"] in parts:
         at = parts.index(SYNONYMS["ffn"])
@@ -237,7 +236,7 @@ def _parts_match(wanted: tuple[str, ...], parts: tuple[tuple[str, ...], ...], *,
 
 
 def _begins(wanted: tuple[str, ...], parts: tuple[tuple[str, ...], ...]) -> bool:
-    """Whether the parts begin with what is wanted: a module holds all in it. A wildcard reaches over dots."""
+    """True if the parts start with `wanted`, so that a rule covers submodules. A wildcard matches across dots."""
     if not wanted:
         return True
     if not parts or not _word_fits(wanted[0], parts[0]):
@@ -252,5 +251,5 @@ def _word_fits(wanted: str, words: tuple[str, ...]) -> bool:
 
 
 def mentions_towers(text: str) -> bool:
-    """Whether a rule speaks of what sees or hears beside the language model."""
+    """True if the rule mentions a vision tower, an audio tower or a projector."""
     return not TOWER_SYNONYMS.isdisjoint(re.findall(r"\w+", text))

@@ -18,10 +18,14 @@ def with_published_scales(plan: QuantizationScheme, checkpoint: CheckpointFacts)
     if plan.method != "fp8" or form is None:
         return plan
     if form.extras[0].bits != 32 or checkpoint.fp8_scale_bits == 32:
-        return plan._replace(doubts=(*plan.doubts, checkpoint.fp8_doubt)) if checkpoint.fp8_doubt else plan
+        return (
+            plan._replace(estimate_reasons=(*plan.estimate_reasons, checkpoint.fp8_doubt))
+            if checkpoint.fp8_doubt
+            else plan
+        )
     narrow = checkpoint.fp8_scale_bits == 16
     scale, *others = form.extras
     extras = (scale._replace(bits=16), *others) if narrow else form.extras
     how = "16 bits are assumed, as in Qwen's own files" if narrow else "float32 is assumed, as transformers writes it"
     doubt = f"quantization_config (fp8) does not say in which dtype the scales are; {how}"
-    return plan._replace(format=form._replace(extras=extras), doubts=(*plan.doubts, doubt))
+    return plan._replace(format=form._replace(extras=extras), estimate_reasons=(*plan.estimate_reasons, doubt))

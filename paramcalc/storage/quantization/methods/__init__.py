@@ -1,1 +1,1 @@
-"""One reader for each `quant_method`: from a quantization_config to a scheme."""
+"""Readers of quantization_config: one for each `quant_method`, from the config to a scheme."""

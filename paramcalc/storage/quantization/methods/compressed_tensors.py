@@ -1,4 +1,4 @@
-"""Configs of two libraries that describe weights group by group: compressed-tensors and NVIDIA's ModelOpt."""
+"""Readers for compressed-tensors and NVIDIA ModelOpt, whose configs describe groups of modules."""
 
 from __future__ import annotations
 
@@ -10,91 +10,95 @@ from paramcalc.storage.formats.format import LAYER_MATRICES, LAYERS_AND_TOWERS, 
 from paramcalc.storage.quantization.placement import QuantizationScheme, SchemeRule
 
 Stated = Mapping[str, Any]
-LINEAR_TARGETS = LAYERS_AND_TOWERS.also("head")  # every torch.nn.Linear; a router is none, or is left out
+LINEAR_TARGETS = LAYERS_AND_TOWERS.with_categories("head")  # every torch.nn.Linear; routers are not one, or are ignored
 
 
-def read_compressed_tensors(stated: Stated) -> QuantizationScheme:
-    """Groups of modules with the bits, strategy and format of their weights; `ignore` leaves modules out.
+def read_compressed_tensors(fields: Stated) -> QuantizationScheme:
+    """The scheme of a compressed-tensors config: groups of modules with bits, strategy and format of their weights.
 
-    A name is the whole name of a module, `re:` a regular expression, Linear all of that class.
+    `ignore` lists modules that stay unquantised. A target is the full name of a module, a regular expression after
+    `re:`, or the class `Linear`.
     """
-    if "quant_algo" in stated:
-        return read_modelopt(stated)
-    rules = [SchemeRule(str(text), exact=True) for text in stated.get("ignore") or ()]
-    usual, doubts = None, []
-    for group in (stated.get("config_groups") or {}).values():
-        form, doubt = _weights(group, str(group.get("format") or stated.get("format") or "dense"))
-        doubts += doubt
+    if "quant_algo" in fields:
+        return read_modelopt(fields)
+    rules = [SchemeRule(str(text), exact=True) for text in fields.get("ignore") or ()]
+    default_format, reasons = None, []
+    for group in (fields.get("config_groups") or {}).values():
+        form, group_reasons = _group_format(group, str(group.get("format") or fields.get("format") or "dense"))
+        reasons += group_reasons
         for target in group.get("targets") or ():
             if target == "Linear":
-                usual = form
+                default_format = form
             else:
                 rules.append(SchemeRule(str(target), form, exact=True))
-    cache = _cache_dtype(stated.get("kv_cache_scheme"))
-    static = cache is not None and not stated["kv_cache_scheme"].get("dynamic")
+    cache = _cache_dtype(fields.get("kv_cache_scheme"))
+    static = cache is not None and not fields["kv_cache_scheme"].get("dynamic")
     return QuantizationScheme(
-        "compressed-tensors", usual, LINEAR_TARGETS, tuple(rules), tuple(doubts), cache, 16 if static else 0
+        "compressed-tensors", default_format, LINEAR_TARGETS, tuple(rules), tuple(reasons), cache, 16 if static else 0
     )
 
 
-def _weights(group: Stated, layout: str) -> tuple[Format | None, list[str]]:
-    """The format of a group's weights, and what is not known of it."""
+def _group_format(group: Stated, layout: str) -> tuple[Format | None, list[str]]:
+    """The format of the weights of a group, and the reasons why it is an estimate."""
     weights = group.get("weights")
     if not weights or layout == "dense":
         return None, []
     bits, size = int(weights.get("num_bits", 8)), int(weights.get("group_size") or 0) or None
     strategy = str(weights.get("strategy") or ("group" if size else "tensor"))
-    inputs = group.get("input_activations") or {}
-    static = inputs if inputs and inputs.get("dynamic") in (False, "local") else {}
+    activations = group.get("input_activations") or {}
+    static = activations if activations and activations.get("dynamic") in (False, "local") else {}
     size = size if strategy in ("group", "tensor_group") and size and size > 0 else None
-    whole = WeightArgs(bits, strategy, size)
+    args = WeightArgs(bits, strategy, size)
     if weights.get("type") == "float":
-        form = _floats(whole, weights, static=bool(static))
+        form = _float_format(args, weights, static=bool(static))
     elif "pack" in layout:
         index = str(weights.get("actorder")).lower() in ("group", "true")
         asymmetric = weights.get("symmetric") is False
-        form = integers.pack_quantized(bits, size, zeros=asymmetric, index=index) if strategy in PACKED else None
+        form = (
+            integers.pack_quantized(bits, size, zeros=asymmetric, index=index)
+            if strategy in PACKED_STRATEGIES
+            else None
+        )
     else:
-        form = _bytes(whole, weights, static)
+        form = _int8_format(args, weights, static)
     if form is not None:
         return form, []
-    guess = integers.pack_quantized(bits, size)._replace(exact=False)
-    return guess, [f"compressed-tensors {layout}: the layout is not known to the byte; bytes are an estimate"]
+    estimate = integers.pack_quantized(bits, size)._replace(exact=False)
+    return estimate, [f"compressed-tensors {layout}: the exact layout is unknown; bytes are an estimate"]
 
 
 class WeightArgs(NamedTuple):
-    """How the weights of a group are quantised."""
+    """Bits, strategy and group size of the weights of a group."""
 
     bits: int
-    strategy: str  # what has a scale of its own
-    size: int | None  # inputs of a group
+    strategy: str  # the unit that has its own scale: tensor, channel, group, block
+    size: int | None  # inputs in a group
 
 
-PACKED = ("group", "channel")
-PER: Mapping[str, SideTensorUnit] = {"tensor": "tensor", "channel": "output", "group": "group"}
+PACKED_STRATEGIES = ("group", "channel")
+SCALE_UNITS: Mapping[str, SideTensorUnit] = {"tensor": "tensor", "channel": "output", "group": "group"}
 
 
-def _bytes(whole: WeightArgs, weights: Stated, static: Stated) -> Format | None:
-    """Integers of eight bits and fewer, a byte each (int-quantized); asymmetric ones with zero points beside scales."""
-    per = PER.get(whole.strategy)
-    if per is None or whole.bits > 8:
+def _int8_format(args: WeightArgs, weights: Stated, static: Stated) -> Format | None:
+    """Integers of at most 8 bits in a byte each (int-quantized); asymmetric formats have zero points next to scales."""
+    per = SCALE_UNITS.get(args.strategy)
+    if per is None or args.bits > 8:
         return None
-    extras = [SideTensor("weight_scale", per, 16, whole.size or 0)]
-    extras += [SideTensor("weight_zero_point", per, 8, whole.size or 0)] if weights.get("symmetric") is False else []
+    extras = [SideTensor("weight_scale", per, 16, args.size or 0)]
+    extras += [SideTensor("weight_zero_point", per, 8, args.size or 0)] if weights.get("symmetric") is False else []
     extras += [SideTensor("input_scale", "tensor", 16)] if static else []
     extras += [SideTensor("input_zero_point", "tensor", 8)] if static.get("symmetric") is False else []
-    same = whole.bits == 8 and whole.size is None
-    name = "w8a8-int8" if same else f"int{whole.bits}-in-bytes{integers.group_suffix(whole.size)}"
+    plain_int8 = args.bits == 8 and args.size is None
+    name = "w8a8-int8" if plain_int8 else f"int{args.bits}-in-bytes{integers.group_suffix(args.size)}"
     return integers.W8A8._replace(name=name, extras=tuple(extras))
 
 
-def _floats(whole: WeightArgs, weights: Stated, *, static: bool) -> Format | None:
-    exponents = "uint8" in str(
-        weights.get("scale_dtype") or "uint8"
-    )  # files from before they were stated had no others
-    match whole:
+def _float_format(args: WeightArgs, weights: Stated, *, static: bool) -> Format | None:
+    # Before configs stated scale_dtype, all scales of such groups were 8-bit exponents.
+    exponents = "uint8" in str(weights.get("scale_dtype") or "uint8")
+    match args:
         case WeightArgs(4, _, 32):
-            return floats.MXFP4._replace(reach=LAYER_MATRICES)
+            return floats.MXFP4._replace(applies_to=LAYER_MATRICES)
         case WeightArgs(4, _, 16):
             return floats.nvfp4(static=static)
         case WeightArgs(6, _, 32):
@@ -109,16 +113,16 @@ def _floats(whole: WeightArgs, weights: Stated, *, static: bool) -> Format | Non
         case WeightArgs(8, "group", int(size)):
             return floats.fp8_group(size, static=static)
         case WeightArgs(8, "tensor", _):
-            tensor = floats.fp8_tensor(static=static)
-            return tensor._replace(extras=tuple(extra._replace(bits=16) for extra in tensor.extras))
+            form = floats.fp8_tensor(static=static)
+            return form._replace(extras=tuple(extra._replace(bits=16) for extra in form.extras))
     return None
 
 
-def _cache_dtype(stated: Any) -> str | None:
-    """The dtype of keys and values that a kv_cache_scheme states."""
-    if not isinstance(stated, Mapping):
+def _cache_dtype(fields: Any) -> str | None:
+    """The dtype of the KV cache in a kv_cache_scheme, or None."""
+    if not isinstance(fields, Mapping):
         return None
-    return {("float", 8): "float8_e4m3fn", ("int", 8): "int8"}.get((str(stated.get("type")), stated.get("num_bits", 0)))
+    return {("float", 8): "float8_e4m3fn", ("int", 8): "int8"}.get((str(fields.get("type")), fields.get("num_bits", 0)))
 
 
 # -- ModelOpt ----------------------------------------------------------------------------------------------------------
@@ -130,56 +134,62 @@ MODELOPT_ALGORITHMS: dict[str, Format] = {
     "NVFP4": floats.nvfp4(static=True),
     "W4A16_NVFP4": floats.nvfp4(),
     "NVFP4_AWQ": floats.nvfp4(static=True),
-    "MXFP4": floats.MXFP4._replace(reach=LAYER_MATRICES),
+    "MXFP4": floats.MXFP4._replace(applies_to=LAYER_MATRICES),
     "MXFP8": floats.MXFP8,
     "W4A16_AWQ": integers.pack_quantized(4, 128)._replace(name="modelopt-int4-g128"),
     "W4A8_AWQ": integers.pack_quantized(4, 128)._replace(name="modelopt-int4-g128"),
 }
-SMOOTHED = ("NVFP4_AWQ", "W4A16_AWQ", "W4A8_AWQ")  # with a 16-bit scale for each input beside the weights
+PRE_SCALED_ALGORITHMS = ("NVFP4_AWQ", "W4A16_AWQ", "W4A8_AWQ")  # each matrix has a 16-bit scale for each input too
 MODELOPT_CACHE_DTYPES = {"FP8": "float8_e4m3fn", "INT8": "int8"}
 
 
-def read_modelopt(stated: Stated) -> QuantizationScheme:
-    """NVIDIA's ModelOpt, in config.json or in hf_quant_config.json beside it; the head is never quantised.
+def read_modelopt(fields: Stated) -> QuantizationScheme:
+    """The scheme of an NVIDIA ModelOpt config, from config.json or hf_quant_config.json.
 
-    MIXED_PRECISION names an algorithm for each module in `quantized_layers`. Where the cache is quantised the file has
-    k_proj.k_scale and v_proj.v_scale of each layer, float32 each.
+    The head is never quantised. With MIXED_PRECISION, `quantized_layers` gives an algorithm for each module. If the
+    KV cache is quantised, the file has k_proj.k_scale and v_proj.v_scale for each layer, one float32 each.
     """
-    inner = stated.get("quantization") or stated
+    inner = fields.get("quantization") or fields
     algorithm, size = inner.get("quant_algo"), inner.get("group_size")
-    left = [*(inner.get("exclude_modules") or ()), *(stated.get("ignore") or ())]
-    rules = [SchemeRule(str(text)) for text in left]
-    doubts: list[str] = []
-    usual = None
+    excluded = [*(inner.get("exclude_modules") or ()), *(fields.get("ignore") or ())]
+    rules = [SchemeRule(str(text)) for text in excluded]
+    reasons: list[str] = []
+    default_format = None
     if str(algorithm).upper() == "MIXED_PRECISION":
         layers = inner.get("quantized_layers") or {}
-        rules += list(_mixed(layers.items(), doubts))
+        rules += list(_mixed_rules(layers.items(), reasons))
     elif algorithm is not None:
-        usual = _algorithm(str(algorithm).upper(), size, doubts)
+        default_format = _algorithm_format(str(algorithm).upper(), size, reasons)
     cache = MODELOPT_CACHE_DTYPES.get(str(inner.get("kv_cache_quant_algo"))) or _cache_dtype(
-        stated.get("kv_cache_scheme")
+        fields.get("kv_cache_scheme")
     )
     return QuantizationScheme(
-        "modelopt", usual, LAYERS_AND_TOWERS, tuple(rules), tuple(dict.fromkeys(doubts)), cache, 32 if cache else 0
+        "modelopt",
+        default_format,
+        LAYERS_AND_TOWERS,
+        tuple(rules),
+        tuple(dict.fromkeys(reasons)),
+        cache,
+        32 if cache else 0,
     )
 
 
-def _mixed(layers: Iterable[tuple[str, Stated]], doubts: list[str]) -> Iterator[SchemeRule]:
-    for name, own in layers:
+def _mixed_rules(layers: Iterable[tuple[str, Stated]], reasons: list[str]) -> Iterator[SchemeRule]:
+    for name, layer in layers:
         yield SchemeRule(
-            name, _algorithm(str(own.get("quant_algo")).upper(), own.get("group_size"), doubts), exact=True
+            name, _algorithm_format(str(layer.get("quant_algo")).upper(), layer.get("group_size"), reasons), exact=True
         )
 
 
-def _algorithm(name: str, size: Any, doubts: list[str]) -> Format | None:
+def _algorithm_format(name: str, size: Any, reasons: list[str]) -> Format | None:
     form = MODELOPT_ALGORITHMS.get(name)
     if form is None:
-        doubts.append(f"modelopt: quant_algo {name} is not known; its weights are counted unquantised")
+        reasons.append(f"modelopt: quant_algo {name} is unknown; its weights are counted as unquantised")
         return None
     if name.startswith("W4A") and "NVFP4" not in name:
         form = integers.pack_quantized(4, int(size or 128))._replace(
             name=f"modelopt-int4-g{size or 128}", records=(), word=0
         )
-    if name in SMOOTHED:
+    if name in PRE_SCALED_ALGORITHMS:
         form = form._replace(extras=(*form.extras, SideTensor("pre_quant_scale", "input", 16)))
     return form
