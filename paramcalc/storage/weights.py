@@ -1,4 +1,4 @@
-"""Weights in bytes: which format each tensor is stored in, and what that takes."""
+"""Bytes of weights: the storage format of each tensor, and its size."""
 
 from __future__ import annotations
 
@@ -37,96 +37,106 @@ class StoredTensors(NamedTuple):
     format: str
     category: Category
     tensors: int
-    parameters: int  # logical: what the unquantised tensors hold; none of buffers and of copies of what is counted
+    parameters: int  # logical: elements of the unquantised tensors; 0 for buffers and for copies of counted tensors
     bytes: int
-    weight: Weight  # what is stored, in so many copies
-    records: int = 0  # bytes of what only files keep beside them
-    layout: Format | None = None  # how one of them is laid out; None in a GGUF file, whose types are blocks
+    weight: Weight  # one of the tensors
+    records: int = 0  # bytes of their records, which only files have
+    layout: Format | None = None  # the format of one of them; None in a GGUF file, whose types are blocks
 
 
 class StoragePlan(NamedTuple):
-    """Every tensor as it is stored, and what is to be said about that."""
+    """Every tensor as it is stored, and the warnings."""
 
     stored: tuple[StoredTensors, ...]
     warnings: tuple[str, ...]
-    estimate: bool  # how some of it is stored is not known to the byte
+    estimate: bool  # the exact layout of a tensor is unknown
 
 
 def stored_tensors(model: Model, assumed: Assumptions, *, whole: Model | None = None) -> Iterator[StoredTensors]:
-    """Every tensor of the model, or of a stage of a `whole` one, as it is stored.
+    """Every tensor of the model, or of a pipeline stage of the `whole` model, as it is stored.
 
-    That `dtype_of` names others is no matter.
+    A part in `dtype_of` that the stage does not have is not an error.
     """
     if assumed.dtype is not None and is_gguf(assumed.dtype):
-        file = _gguf(whole or model, assumed).stored
-        return iter(_of_file(file if whole in (None, model) else gguf_stage(whole, model, assumed.dtype)))
-    return iter(_stored_so(model, assumed, whole or model)[0])
+        file = _gguf_file(whole or model, assumed).stored
+        return iter(_stored_in_file(file if whole in (None, model) else gguf_stage(whole, model, assumed.dtype)))
+    return iter(_store_tensors(model, assumed, whole or model)[0])
 
 
 def storage_plan(model: Model, assumed: Assumptions) -> StoragePlan:
-    """Decide for every tensor: what `dtype_of` says, then `dtype`, or where neither does the checkpoint itself.
+    """The format of every tensor: from `dtype_of`, else from `dtype`, else from the checkpoint.
 
-    Raises ParamcalcError for unknown formats, with the choices, and for parts that no tensor has.
+    Raises ParamcalcError for unknown formats, with the choices, and for parts that match no tensor.
     """
     if assumed.dtype is not None and is_gguf(assumed.dtype):
-        file = _gguf(model, assumed)
-        doubts = (f"{file.ftype}: bytes are an estimate: {doubt}" for doubt in file.estimate_reasons)
+        file = _gguf_file(model, assumed)
+        reasons = (f"{file.ftype}: bytes are an estimate: {reason}" for reason in file.estimate_reasons)
         return StoragePlan(
-            _of_file(file.stored), tuple(f"{model.family}: {text}" for text in (*doubts, *file.notes)), not file.exact
+            _stored_in_file(file.stored),
+            tuple(f"{model.family}: {text}" for text in (*reasons, *file.notes)),
+            not file.exact,
         )
-    found, chosen, own, unused = _stored_so(model, assumed, model)
-    said = [*chosen.estimate_reasons, *_missed(model, [rule for rule in unused if rule in own])]
-    said += _of_mtp(model, found) if assumed.include_mtp else ()
+    stored, scheme, dtype_of_rules, unused = _store_tensors(model, assumed, model)
+    warnings = [
+        *scheme.estimate_reasons,
+        *_unmatched_dtype_of(model, [rule for rule in unused if rule in dtype_of_rules]),
+    ]
+    warnings += _mtp_warnings(model, stored) if assumed.include_mtp else ()
     if assumed.dtype is None:
-        said += unmatched_rule_warnings(chosen, (rule for rule in unused if rule not in own))
-    unsure = bool(chosen.estimate_reasons) or TABLES_AGAIN in said
-    return StoragePlan(found, tuple(f"{model.family}: {text}" for text in said), unsure)
+        warnings += unmatched_rule_warnings(scheme, (rule for rule in unused if rule not in dtype_of_rules))
+    estimate = bool(scheme.estimate_reasons) or REPEATED_TABLES in warnings
+    return StoragePlan(stored, tuple(f"{model.family}: {text}" for text in warnings), estimate)
 
 
 def depends_on_layer_index(model: Model, assumed: Assumptions) -> bool:
-    """Whether the format of a tensor may depend on its layer's number: GGUF's types, and rules that name layers."""
+    """True if the format of a tensor may depend on its layer number: GGUF types, and rules with numbers."""
     if assumed.dtype is not None and is_gguf(assumed.dtype):
         return True
     texts = [rule.text for rule in _scheme(model, assumed).rules] + [part for part, _ in assumed.dtype_of]
     return any(character.isdigit() for text in texts for character in text)
 
 
-def _gguf(model: Model, assumed: Assumptions) -> GgufFile:
-    """The file that llama.cpp would write. Raises ParamcalcError for what such a file does not go with."""
+def _gguf_file(model: Model, assumed: Assumptions) -> GgufFile:
+    """The file that llama.cpp writes. Raises ParamcalcError for assumptions that a GGUF file does not support."""
     if assumed.dtype_of:
         raise ParamcalcError(
-            f"--dtype-of does not go with {assumed.dtype}", "llama-quantize chooses each tensor's type"
+            f"--dtype-of cannot be combined with {assumed.dtype}", "llama-quantize chooses the type of each tensor"
         )
     if max(assumed.tensor_parallel, assumed.expert_parallel) > 1:
         raise ParamcalcError(
-            f"{assumed.dtype}: matrices of a GGUF file are not divided: llama.cpp's --split-mode row does so its own "
-            "way, and keeps all caches on one device",
-            "--pipeline-parallel-size 2 gives each device some of the layers, as llama.cpp does",
+            f"{assumed.dtype}: tensor and expert parallelism are not available for GGUF files; --split-mode row of "
+            "llama.cpp divides matrices differently, and keeps all caches on one device",
+            "use --pipeline-parallel-size 2, which divides layers as llama.cpp does",
         )
     return gguf_file(model, str(assumed.dtype))
 
 
-def _of_file(file: Sequence[GgufTensors]) -> tuple[StoredTensors, ...]:
-    """What is in a GGUF file or in a stage's part of it, held whole by one device."""
-    held = (Weight(one.format, (one.parameters,), one.category, copies=one.tensors) for one in file)
-    return tuple(StoredTensors(*one, weight) for one, weight in zip(file, held, strict=True))
+def _stored_in_file(file: Sequence[GgufTensors]) -> tuple[StoredTensors, ...]:
+    """The tensors of a GGUF file, or of a stage of it. They are replicated: no device holds a part of one."""
+    held = (Weight(tensors.format, (tensors.parameters,), tensors.category, copies=tensors.tensors) for tensors in file)
+    return tuple(StoredTensors(*tensors, weight) for tensors, weight in zip(file, held, strict=True))
 
 
-def _stored_so(
+def _store_tensors(
     model: Model, assumed: Assumptions, whole: Model
 ) -> tuple[tuple[StoredTensors, ...], QuantizationScheme, tuple[SchemeRule, ...], Sequence[SchemeRule]]:
-    """The tensors as they are stored, the scheme, the rules of `dtype_of`, and which rules no tensor followed."""
+    """The tensors as they are stored, the scheme, the rules of `dtype_of`, and the rules that match no tensor."""
     weights = list(checkpoint_tensors(model, assumed))
-    chosen = _scheme(whole, assumed)
-    own = tuple(_rule(part, name) for part, name in assumed.dtype_of)
-    placed, unused = place_tensors(chosen._replace(rules=(*own, *chosen.rules)), weights)
-    rest = _rest(model, assumed)
-    scale = chosen.kv_scale_bits
-    return tuple(_stored(one, rest, scale) for one in placed if one.copies), chosen, own, unused
+    scheme = _scheme(whole, assumed)
+    dtype_of_rules = tuple(_dtype_of_rule(part, name) for part, name in assumed.dtype_of)
+    placed, unused = place_tensors(scheme._replace(rules=(*dtype_of_rules, *scheme.rules)), weights)
+    unquantised = _unquantised_format(model, assumed)
+    scale = scheme.kv_scale_bits
+    return (
+        tuple(_stored_tensors(one, unquantised, scale) for one in placed if one.copies),
+        scheme,
+        dtype_of_rules,
+        unused,
+    )
 
 
 def checkpoint_tensors(model: Model, assumed: Assumptions) -> Iterator[Weight]:
-    """What a checkpoint holds: parameters, buffers, and if wanted the modules for multi-token prediction."""
+    """The tensors of a checkpoint: parameters, buffers, and with `include_mtp` the MTP modules."""
     for weight in model.tree.weights():
         if weight.role != "mtp" or assumed.include_mtp:
             yield weight
@@ -135,34 +145,36 @@ def checkpoint_tensors(model: Model, assumed: Assumptions) -> Iterator[Weight]:
 
 
 def _scheme(model: Model, assumed: Assumptions) -> QuantizationScheme:
-    """The format that is assumed for all it is meant for, or the checkpoint's own scheme."""
+    """The scheme of the assumed `dtype`, or that of the checkpoint."""
     if assumed.dtype is None:
-        own = quantization_scheme(model.quantization, towers=model.quantised_towers)
+        scheme = quantization_scheme(model.quantization, towers=model.quantised_towers)
         return (
-            UNQUANTISED if own is None else with_class_exceptions(with_published_scales(own, model.checkpoint), model)
+            UNQUANTISED
+            if scheme is None
+            else with_class_exceptions(with_published_scales(scheme, model.checkpoint), model)
         )
     form = format_named(assumed.dtype)
     if form.applies_to == ALL_TENSORS:
         return UNQUANTISED
-    reach = form.applies_to
-    if reach == ONLY_EXPERTS and not any(map(reach.covers, model.tree.weights())):
-        reach = LAYER_MATRICES
-    rules = [SchemeRule("shared_gate")]  # one output: no library quantises it
+    applies_to = form.applies_to
+    if applies_to == ONLY_EXPERTS and not any(map(applies_to.covers, model.tree.weights())):
+        applies_to = LAYER_MATRICES
+    rules = [SchemeRule("shared_gate")]  # it has one output; no library quantises it
     if form.name.startswith("exl2"):
         rules.append(SchemeRule("lm_head", exl2("6.0", head=True)))
-    doubts = () if form.exact else (f"{form.name}: bytes are an estimate",)
-    return QuantizationScheme(form.name, form, reach, tuple(rules), doubts)
+    reasons = () if form.exact else (f"{form.name}: bytes are an estimate",)
+    return QuantizationScheme(form.name, form, applies_to, tuple(rules), reasons)
 
 
 UNQUANTISED = QuantizationScheme("unquantised", None)
-TABLES_AGAIN = (
-    "embedding and head are counted once more with each module for multi-token prediction, as in DeepSeek-V3's files; "
-    "not all checkpoints repeat them: bytes are an estimate"
+REPEATED_TABLES = (
+    "embedding and head are counted again for each multi-token-prediction module, as in the files of DeepSeek-V3; "
+    "not all checkpoints repeat them; bytes are an estimate"
 )
 
 
-def _rest(model: Model, assumed: Assumptions) -> Format:
-    """What is not quantised: in the dtype that is assumed, or the model's; beside an assumed format in 16 bits."""
+def _unquantised_format(model: Model, assumed: Assumptions) -> Format:
+    """The format of unquantised tensors: the assumed dtype or the model's; 16 bits next to a quantised format."""
     if assumed.dtype is None:
         return plain_format(DTYPES[model.dtype])
     form = format_named(assumed.dtype)
@@ -171,44 +183,44 @@ def _rest(model: Model, assumed: Assumptions) -> Format:
     return plain_format(DTYPES[model.dtype if model.dtype in ("float16", "bfloat16") else "bfloat16"])
 
 
-def _rule(part: str, name: str) -> SchemeRule:
-    """What `dtype_of` says of a category, or of a path or a part of one."""
+def _dtype_of_rule(part: str, name: str) -> SchemeRule:
+    """The rule of one entry of `dtype_of`: a category, a path or a part of a path."""
     word = part.lower().replace("-", "_")
     category = next((category for category in CATEGORIES if category == word), None)
     return SchemeRule(part, format_named(name), category=category)
 
 
-def _missed(model: Model, unused: list[SchemeRule]) -> Iterator[str]:
-    """Parts that no tensor has: an error, unless the model could have had them."""
+def _unmatched_dtype_of(model: Model, unused: list[SchemeRule]) -> Iterator[str]:
+    """Warnings for parts of `dtype_of` that match no tensor. Raises ParamcalcError unless categories or tied."""
     for rule in unused:
         tied = any(tie.name.endswith(rule.text) for tie in model.tree.ties())
         if rule.category is None and not tied:
             hint = "known categories: " + ", ".join(CATEGORIES)
-            raise ParamcalcError(f"--dtype-of {rule.text}: no tensor of the model is called so", hint)
-        yield f"--dtype-of {rule.text}: the model has no such tensor" + (" of its own: it is tied" if tied else "")
+            raise ParamcalcError(f"--dtype-of {rule.text}: no tensor of the model has this name", hint)
+        yield f"--dtype-of {rule.text}: the model has no such tensor" + ("; it is tied" if tied else "")
 
 
-def _of_mtp(model: Model, found: Iterable[StoredTensors]) -> Iterator[str]:
-    """What is to be said of modules for multi-token prediction that are asked for."""
-    roles = {one.weight.role for one in found}
+def _mtp_warnings(model: Model, stored: Iterable[StoredTensors]) -> Iterator[str]:
+    """Warnings about MTP modules, if the assumptions include them."""
+    roles = {one.weight.role for one in stored}
     if "mtp" not in roles:
-        yield "modules for multi-token prediction are asked for, and none are known of this model"
+        yield "multi-token-prediction modules were requested, but none are known for this model"
     if "copy" in roles and not model.checkpoint.mtp_tables:
-        yield TABLES_AGAIN
+        yield REPEATED_TABLES
 
 
-# Scales of a quantised cache that stand beside a matrix: of keys, of values, of both where they are made of a latent.
+# The number of scales of a quantised KV cache next to a matrix: for keys, for values, for both if made from a latent.
 CACHE_SCALES = {"k_proj": 1, "v_proj": 1, "kv_b_proj": 2}
 
 
-def _stored(one: PlacedTensor, rest: Format, kv_scale_bits: int = 0) -> StoredTensors:
-    weight, copies = one.weight, one.copies
+def _stored_tensors(placed: PlacedTensor, unquantised: Format, kv_scale_bits: int = 0) -> StoredTensors:
+    weight, copies = placed.weight, placed.copies
     fixed = plain_format(DTYPES[weight.dtype]) if weight.dtype else None
-    form = one.format or fixed or rest
+    form = placed.format or fixed or unquantised
     if kv_scale_bits and weight.category == "attention" and weight.kind == "matrix":
         scales = CACHE_SCALES.get(weight.name.split(".")[-2], 0)
-        beside = (SideTensor("k_scale, v_scale", "tensor", scales * kv_scale_bits),) if scales else ()
-        form = form._replace(extras=(*form.extras, *beside))
+        cache_scales = (SideTensor("k_scale, v_scale", "tensor", scales * kv_scale_bits),) if scales else ()
+        form = form._replace(extras=(*form.extras, *cache_scales))
     return StoredTensors(
         form.name,
         weight.category,

@@ -246,7 +246,9 @@ def test_gguf_of_llama31_8b() -> None:
 
 
 def test_matrices_of_gguf_files_are_not_divided() -> None:
-    with pytest.raises(paramcalc.ParamcalcError, match="are not divided"):
+    with pytest.raises(
+        paramcalc.ParamcalcError, match="tensor and expert parallelism are not available for GGUF files"
+    ):
         memory("llama3.1-8b", dtype="q4_k_m", tensor_parallel=2)
     with pytest.raises(paramcalc.ParamcalcError, match="--dtype-of"):
         memory("llama3.1-8b", dtype="q4_k_m", dtype_of=(("norm", "fp32"),))

@@ -100,7 +100,7 @@ def test_qwen_writes_narrow_scales() -> None:
     rest = 151_936 * 2048 + 28 * (2 * 2048 + 2 * 128) + 2048
     assert report.weights.bytes == MATRICES + MATRICES // 128**2 * 2 + 2 * rest
     assert report.weights.estimate
-    assert any("16 bits are assumed, as in Qwen's own files" in warning for warning in report.warnings)
+    assert any("16 bits are assumed, as in the files of Qwen" in warning for warning in report.warnings)
 
 
 def test_scales_of_unknown_width_are_said() -> None:
@@ -110,7 +110,7 @@ def test_scales_of_unknown_width_are_said() -> None:
     assert told.warnings == ()
     assert not told.weights.estimate
     assert untold.weights.estimate
-    assert any("float32 is assumed, as transformers writes it" in warning for warning in untold.warnings)
+    assert any("float32 is assumed, as transformers writes them" in warning for warning in untold.warnings)
 
 
 W4A16 = dict(
@@ -454,7 +454,7 @@ def test_bytes_of_methods(config: dict[str, Any], size: int) -> None:
     report = memory(SMALL, config)
 
     assert report.weights.bytes - 2 * REST == size
-    assert [warning for warning in report.warnings if "does not say in which dtype" not in warning] == []
+    assert [warning for warning in report.warnings if "does not state the dtype of the scales" not in warning] == []
 
 
 @pytest.mark.parametrize(

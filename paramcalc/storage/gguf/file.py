@@ -88,7 +88,7 @@ def gguf_stage(whole: Model, stage: Model, name: str) -> tuple[GgufTensors, ...]
     stage_tree = stage.tree if tree is whole.tree else stage.tree.parts().get("language_model")
     if stage_tree is None:  # the stage has only towers, which are in another file
         return ()
-    layers, end = _stage_layer_numbers(tree, stage_tree), file.layers - file.predicting
+    layers, end = _stage_layer_numbers(tree, stage_tree), file.layers - file.mtp_layers
     if end - 1 in layers:
         layers |= {*range(end, file.layers)}  # MTP layers come after all others
     entries = [*zip(file.tensors, file.numbers, types, strict=True)]

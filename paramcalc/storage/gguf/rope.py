@@ -1,4 +1,4 @@
-"""Tensors that are in no checkpoint: what a scaling of rotary positions becomes in a GGUF file."""
+"""RoPE scaling in a GGUF file: tensors that the converter adds and no checkpoint has."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from paramcalc.storage.gguf.architectures import Architecture
 
 
 def rope_tensors(facts: ConfigFacts, head_dim: int, arch: Architecture) -> dict[str, int]:
-    """Name and length of each tensor that the converter adds: one number for each pair of channels of a head.
+    """Name and length of each added tensor, with one element for each pair of channels of a head.
 
-    `generate_extra_tensors` in conversion/llama.py, conversion/phi.py and conversion/gemma.py.
+    Source: `generate_extra_tensors` in conversion/llama.py, conversion/phi.py and conversion/gemma.py.
     """
     rope = facts.rope_scaling
     kind = str(rope.get("rope_type", rope.get("type")) or "").lower()

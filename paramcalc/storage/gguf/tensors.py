@@ -1,4 +1,4 @@
-"""From a component tree to the tensors of the GGUF file that llama.cpp's converter writes."""
+"""The tensors of the GGUF file that the converter of llama.cpp writes, from a component tree."""
 
 from __future__ import annotations
 
@@ -24,45 +24,45 @@ OUTSIDE_LAYERS = -1
 class Tensor(NamedTuple):
     """One tensor of the file."""
 
-    name: str  # without layer and suffix: attn_v; a path that ends in a dot where the file's name is not known
+    name: str  # without layer and suffix: attn_v; a path ending in a dot if the name in the file is unknown
     suffix: str  # weight or bias
-    ne: tuple[int, ...]  # sides in ggml's order: the elements of a row first
+    ne: tuple[int, ...]  # dimensions in the order of ggml: the elements of a row first
     category: Category
-    parameters: int  # how many of the model's it holds: none where the converter made it up
-    quantised: bool = False  # whether the file's type is asked for at all, or it stays F32
+    parameters: int  # parameters of the model in it; 0 if the converter adds it
+    quantised: bool = False  # False: it stays as converted, whatever the file type
     role: TypeRole = "other"
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return prod(self.ne[1:])
 
     @property
     def stacked(self) -> bool:
-        """Whether it is several matrices, as experts are."""
+        """True if it is several matrices, such as experts."""
         return any(n > 1 for n in self.ne[2:])
 
 
 class FileContents(NamedTuple):
-    """What the converter writes, in the order in which the tool goes through it, and what it asks about the model."""
+    """The tensors that the converter writes, in the order of llama-quantize, and the facts that its rules use."""
 
-    tensors: list[Tensor]  # those of equal layers the same objects
-    numbers: list[int]  # the layer of each
+    tensors: list[Tensor]  # equal layers share their objects
+    numbers: list[int]  # the layer of each tensor, or OUTSIDE_LAYERS
     layers: int
-    gqa: int  # query heads for each key/value head, as the tool finds them; 0 without the latter
+    gqa: int  # query heads for each key/value head in llama-quantize; 0 without attention
     experts: int
-    left_out: list[str]  # parts of the model that are not in this file
-    predicting: int  # of the layers, those for multi-token prediction
-    full_first: bool  # whether the first layer's attention looks at all tokens
+    excluded_parts: list[str]  # parts of the model that the file does not contain
+    mtp_layers: int  # the number of layers that are MTP layers
+    full_attention_first: bool  # the first layer has full attention
 
     def distinct(self) -> dict[int, Tensor]:
-        """Each tensor object once, by its identity: few, however deep the model is."""
+        """Each tensor object once, by identity: their number does not depend on the number of layers."""
         return dict(zip(map(id, self.tensors), self.tensors, strict=True))
 
 
 def list_tensors(model: Model, arch: Architecture) -> FileContents:
-    """The tensors of the model's file: those outside the layers first, then layer by layer, each by name."""
-    tree, left_out = language_model_and_rest(model.tree)
+    """The tensors of the file: those outside the layers first, then layer by layer, sorted by name."""
+    tree, excluded = language_model_and_rest(model.tree)
     layers, mtp = list(each_layer(tree)), next(components_of_kind(tree, Mtp), None)
     attns = [attn for layer in distinct_layers(layers) for attn in components_of_kind(layer, Attention)]
     full = [attn for attn in attns if attn.window is None] or attns
@@ -71,22 +71,22 @@ def list_tensors(model: Model, arch: Architecture) -> FileContents:
         tree, arch
     )
     numbers = [OUTSIDE_LAYERS] * len(tensors)
-    made = {id(layer): gguf_tensors(layer.weights(), layer, arch) for layer in distinct_layers(layers)}
-    more = mtp_layers(model, layers, mtp, arch) if arch.mtp == "kept" else []
-    for i, these in enumerate([*(made[id(layer)] for layer in layers), *more]):
-        tensors += these
-        numbers += [i] * len(these)
-    if mtp is not None and not more:
-        left_out.append("multi-token-prediction layers")
+    by_layer = {id(layer): gguf_tensors(layer.weights(), layer, arch) for layer in distinct_layers(layers)}
+    of_mtp = mtp_layers(model, layers, mtp, arch) if arch.mtp == "kept" else []
+    for i, layer_tensors in enumerate([*(by_layer[id(layer)] for layer in layers), *of_mtp]):
+        tensors += layer_tensors
+        numbers += [i] * len(layer_tensors)
+    if mtp is not None and not of_mtp:
+        excluded.append("multi-token-prediction layers")
     full_first = any(attn.window is None for layer in layers[:1] for attn in components_of_kind(layer, Attention))
     return FileContents(
         tensors,
         numbers,
-        len(layers) + len(more),
+        len(layers) + len(of_mtp),
         gqa_ratio(model, layers, arch),
         expert_count(model, layers),
-        left_out,
-        len(more),
+        excluded,
+        len(of_mtp),
         full_first,
     )
 
@@ -95,7 +95,7 @@ def list_tensors(model: Model, arch: Architecture) -> FileContents:
 
 
 def language_model_and_rest(tree: Component) -> tuple[Component, list[str]]:
-    """The language model, and the names of what stands beside it."""
+    """The language model, and the names of the other parts (towers, projectors)."""
     parts = dict(tree.parts())
     language = parts.pop("language_model", None)
     return (tree, []) if language is None else (language, [name.replace("_", " ") for name in parts])
@@ -114,7 +114,7 @@ def distinct_layers(layers: Iterable[Component]) -> list[Component]:
 
 
 def components_of_kind(component: Component, kind: type[C]) -> Iterator[C]:
-    """The components of one kind at or below this one, stacks apart."""
+    """The components of one class at or below this one."""
     if isinstance(component, kind):
         yield component
     for part in component.parts().values():
@@ -122,7 +122,7 @@ def components_of_kind(component: Component, kind: type[C]) -> Iterator[C]:
 
 
 def gqa_ratio(model: Model, layers: list[Component], arch: Architecture) -> int:
-    """Query heads for each key/value head. Latent attention that is split is stored with a single one of the latter."""
+    """Query heads for each key/value head, 0 without attention. Split latent attention has one key/value head."""
     for layer in layers[:1] if arch.kv_heads == "first layer" else distinct_layers(layers):
         for latent in components_of_kind(layer, LatentAttention):
             stated = model.facts.kv_heads or latent.heads
@@ -134,7 +134,7 @@ def gqa_ratio(model: Model, layers: list[Component], arch: Architecture) -> int:
 
 
 def expert_count(model: Model, layers: list[Component]) -> int:
-    """Experts of a layer that has some; what the config says where none has: the tool looks no further."""
+    """The largest number of experts of a layer, or the stated number if no layer has experts (as in llama-quantize)."""
     built = [int(moe.experts) for layer in distinct_layers(layers) for moe in components_of_kind(layer, Moe)]
     return max(built, default=model.facts.experts)
 
@@ -143,16 +143,16 @@ def expert_count(model: Model, layers: list[Component]) -> int:
 
 
 def outside_tensors(tree: Component, arch: Architecture) -> list[Tensor]:
-    """The tensors that belong to no layer, by name."""
+    """The tensors outside the layers, sorted by name."""
     parts = {name: part for name, part in tree.parts().items() if not isinstance(part, (Stack, Mtp))}
     weights = (w for name, part in parts.items() for w in part.weights(f"{name}.", tree.category))
-    found = gguf_tensors((w for w in weights if not w.layers), None, arch)
-    rows = max((t.rows for t in found if t.name == "token_embd"), default=0)
-    return [t._replace(ne=(t.ne[0], rows)) if t.name in arch.pads else t for t in found]
+    tensors = gguf_tensors((w for w in weights if not w.layers), None, arch)
+    rows = max((t.rows for t in tensors if t.name == "token_embd"), default=0)
+    return [t._replace(ne=(t.ne[0], rows)) if t.name in arch.pads else t for t in tensors]
 
 
 def mtp_layers(model: Model, layers: list[Component], mtp: Mtp | None, arch: Architecture) -> list[list[Tensor]]:
-    """The tensors of each multi-token-prediction layer; taken to be like the last one where nothing else is known."""
+    """The tensors of each MTP layer; assumed equal to those of the last layer if the tree has no MTP layer."""
     if mtp is not None:
         return [mtp_layer(mtp, arch)] * int(mtp.count)
     stated = model.facts.mtp_layers
@@ -162,29 +162,29 @@ def mtp_layers(model: Model, layers: list[Component], mtp: Mtp | None, arch: Arc
 
 
 def mtp_layer(mtp: Mtp, arch: Architecture) -> list[Tensor]:
-    """A multi-token-prediction layer, with the tables that the checkpoint holds once more."""
+    """The tensors of an MTP layer, with the tables that the checkpoint repeats for it."""
     layer = mtp.items["layer"]
-    found = gguf_tensors(layer.weights(), layer, arch)
+    tensors = gguf_tensors(layer.weights(), layer, arch)
     for name, part in mtp.items.items():
         if name != "layer":
             table = isinstance(part, (Embedding, Linear)) and part.tied_to is not None
             own = part.replace(tied_to=None) if table else part
             these = (gguf_tensor(w)._replace(name=MTP_NAMES.get(name, name)) for w in own.weights(f"{name}."))
-            found += map(finalised, these)
-    return sorted(found)
+            tensors += map(classify, these)
+    return sorted(tensors)
 
 
 def gguf_tensors(weights: Iterable[Weight], layer: Component | None, arch: Architecture) -> list[Tensor]:
-    """The tensors that these weights become, by name."""
-    found = fuse([gguf_tensor(w) for w in weights], arch)
+    """The tensors in the file for these weights, sorted by name."""
+    tensors = fuse([gguf_tensor(w) for w in weights], arch)
     if layer is not None and arch.splits_latent:
-        found = [part for t in found for part in split_kv_b(t, layer)]
-    other = dict(arch.names)
-    return sorted(finalised(t._replace(name=other.get(t.name, t.name))) for t in found if t.name not in arch.drops)
+        tensors = [part for t in tensors for part in split_kv_b(t, layer)]
+    renamed = dict(arch.names)
+    return sorted(classify(t._replace(name=renamed.get(t.name, t.name))) for t in tensors if t.name not in arch.drops)
 
 
 def gguf_tensor(weight: Weight) -> Tensor:
-    """The tensor of one weight. Experts, and norms of each head, are stacked."""
+    """The tensor of one weight. Copies (experts, norms of each head) are stacked."""
     path, suffix = weight.name.rsplit(".", 1)
     owner, part = ["", *path.split(".")][-2:]
     name = GGUF_NAMES.get((owner, part)) or GGUF_NAMES.get((weight.category, part), f"{path}.")
@@ -194,8 +194,8 @@ def gguf_tensor(weight: Weight) -> Tensor:
     return Tensor(name, "bias" if suffix == "bias" else "weight", ne, weight.category, parameters)
 
 
-def finalised(t: Tensor) -> Tensor:
-    """The tensor under its last name, with its role. Vectors, norms, biases and some matrices stay F32."""
+def classify(t: Tensor) -> Tensor:
+    """The tensor with its final name and role. Vectors, norms, biases and some matrices stay F32."""
     matrix = any(n > 1 for n in t.ne[1:])
     if matrix and t.suffix == "weight" and t.category != "norm" and t.name not in NEVER_QUANTISED:
         return t._replace(quantised=t.name not in AS_CONVERTED, role=tensor_role(t.name))
@@ -203,20 +203,22 @@ def finalised(t: Tensor) -> Tensor:
 
 
 def fuse(tensors: list[Tensor], arch: Architecture) -> list[Tensor]:
-    """The same tensors, with those joined that the architecture stores as one."""
-    for whole, parts in arch.fused:
+    """The tensors, after those that the architecture stores as one are fused."""
+    for fused_name, parts in arch.fused:
         for suffix, side in (("weight", 1), ("bias", 0)):
-            these = [t for t in tensors if t.name in parts and t.suffix == suffix]
-            if len({t.name for t in these}) == len(these) > 1:
-                ne = list(these[0].ne)
-                ne[side] = sum(t.ne[side] for t in these)
-                one = these[0]._replace(name=whole, ne=tuple(ne), parameters=sum(t.parameters for t in these))
-                tensors = [t for t in tensors if t not in these] + [one]
+            matching = [t for t in tensors if t.name in parts and t.suffix == suffix]
+            if len({t.name for t in matching}) == len(matching) > 1:
+                ne = list(matching[0].ne)
+                ne[side] = sum(t.ne[side] for t in matching)
+                fused = matching[0]._replace(
+                    name=fused_name, ne=tuple(ne), parameters=sum(t.parameters for t in matching)
+                )
+                tensors = [t for t in tensors if t not in matching] + [fused]
     return tensors
 
 
 def split_kv_b(t: Tensor, layer: Component) -> list[Tensor]:
-    """Latent attention's way up, which is stored as two: keys transposed, and values, each with its heads stacked."""
+    """kv_b_proj of latent attention, stored as two: keys (transposed) and values, each with its heads stacked."""
     latent = next(components_of_kind(layer, LatentAttention), None)
     if t.name != "attn_kv_b" or latent is None:
         return [t]

@@ -35,13 +35,13 @@ def gguf_estimate_reasons(model: Model, file: FileContents) -> Iterator[str]:
     counts = Counter(zip(file.numbers, map(QUANTISED_NAME, file.tensors), strict=True))
     if duplicated := sorted({name for (_, (name, quantised)), n in counts.items() if quantised and n > 1}):
         yield f"a layer has more than one {', '.join(duplicated)}; this was not compared with llama.cpp"
-    if arch.full_rope and file.full_first:
+    if arch.full_rope and file.full_attention_first:
         yield "the first layer has full attention; no such model was compared with llama.cpp"
     if not has_output_matrix(model):
         yield f"{model.architecture} has no language-model head; only models with one were compared with llama.cpp"
     if arch.mtp == "unstated":
         yield "multi-token-prediction layers of the checkpoint are not included, as with --no-mtp of the converter"
-    if file.predicting:
+    if file.mtp_layers:
         yield "multi-token-prediction layers are in the file; some checkpoints have separate tables for them"
     if arch.name == "gemma3" and any(t.rows > GEMMA3_VOCABULARY for t in file.tensors if t.name == "token_embd"):
         yield "llama.cpp truncates the token embedding to the vocabulary of the tokenizer"
@@ -62,8 +62,8 @@ def needs_imatrix(file: FileContents, ftype: str, types: Iterable[str]) -> bool:
 
 def gguf_notes(model: Model, file: FileContents, ftype: str) -> Iterator[str]:
     """Notes about the file that do not make its bytes an estimate."""
-    if file.left_out:
-        yield f"not in this file: {', '.join(file.left_out)}"
+    if file.excluded_parts:
+        yield f"not in this file: {', '.join(file.excluded_parts)}"
     if mxfp4_experts(model) and ftype not in KEEPS_MXFP4_EXPERTS:
         yield "the experts of the checkpoint are MXFP4 already; llama-quantize needs --allow-requantize"
 
