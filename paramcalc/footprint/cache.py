@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from paramcalc.assumptions import Assumptions, KvPolicy, Mla
 from paramcalc.footprint.cache_dtypes import EntryBytes
@@ -62,11 +62,25 @@ def cache_figures(model: Model, assumed: Assumptions) -> CachesDict:
     }
 
 
-def state_bytes(model: Model, assumed: Assumptions) -> int:
-    """Bytes of the recurrent states of the batch, those that grow with the context too."""
-    entries = EntryBytes(model, assumed)
-    states = (one for one in cache_entries(model, assumed) if one.kind.dtype_of == "state")
-    return assumed.batch * sum(map(entries.total, states))
+class CacheTotals(NamedTuple):
+    """Sums over all layers, as sweeps compare them."""
+
+    per_token: int  # bytes that each token adds while it is inside all windows
+    cache: int  # bytes of the batch
+    state: int  # the same of recurrent states, those that grow with the context too
+
+
+def cache_totals(model: Model, assumed: Assumptions) -> CacheTotals:
+    """What the model keeps, without the breakdown of `cache_figures`."""
+    entries, per_token, cache, state = EntryBytes(model, assumed), 0, 0, 0
+    for one in cache_entries(model, assumed):
+        if not one.is_state and one.growth.rate in ("linear", "limited"):
+            per_token += entries.bytes(one)
+        if one.kind.dtype_of == "state":
+            state += entries.total(one)
+        else:
+            cache += entries.total(one)
+    return CacheTotals(per_token, assumed.batch * cache, assumed.batch * state)
 
 
 def _by_size(caches: list[CacheEntry], measure: Callable[[CacheEntry], int]) -> list[LimitedDict]:

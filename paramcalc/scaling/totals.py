@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from paramcalc.assumptions import Assumptions
 from paramcalc.compute.flops import term_flops
 from paramcalc.compute.workload import workload
-from paramcalc.footprint import cache
+from paramcalc.footprint.cache import cache_totals
 from paramcalc.model import Model
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Run, Stack, stacks
@@ -154,13 +154,12 @@ class TotalsFolder:
         )
         if not unit.in_language_model:
             return found
-        model, works = self.base.replace(tree=part), list(part.ops())
-        kept, state = cache.cache_figures(model, self.assumed), cache.state_bytes(model, self.assumed)
+        works, kept = list(part.ops()), cache_totals(self.base.replace(tree=part), self.assumed)
         return found._replace(
             forward=sum(term_flops(works, self.decoding if generates else self.encoding)),
             reading=sum(term_flops(works, self.whole if generates else self.encoding)),
-            cache_per_token=kept["kv_cache"]["bytes_per_token"],
-            cache=kept["kv_cache"]["bytes"] + kept["state"]["bytes"] - state,
-            state=state,
+            cache_per_token=kept.per_token,
+            cache=kept.cache,
+            state=kept.state,
             depth=sum(run.passes for stack in stacks(part) for run in stack.runs),
         )
