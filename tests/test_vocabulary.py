@@ -96,7 +96,7 @@ def test_a_new_growth_is_cache(config: str) -> None:
     assert report.kv_cache.bytes == 2 * 3840
     assert longer.kv_cache.bytes == 11 * 384
     assert (report.kv_cache.bytes_per_token, report.kv_cache.per_sequence.fixed, report.state.bytes) == (0, 0, 0)
-    assert "state entries in each layer that keeps them: floor(log2 T) + 1, where T is the context" in report.notes
+    assert "state entries in each layer that has them: floor(log2 T) + 1, where T is the context" in report.notes
     assert report.per_device.kv_cache.bytes == report.kv_cache.bytes
 
 
@@ -200,7 +200,7 @@ def test_entries_grow_at_the_rate_that_is_stated(growth: Growth) -> None:
 
 def test_an_entry_that_follows_an_encoder_has_its_length() -> None:
     assert [growth.name for growth in GROWTHS if growth.entries(5, 7, 99) == 99] == [
-        growth.name for growth in GROWTHS if growth.of_source
+        growth.name for growth in GROWTHS if growth.follows_source
     ]
 
 

@@ -10,7 +10,7 @@ from paramcalc.base.units import parse_tokens
 from paramcalc.cli.option import BATCH, DEFAULT_CONTEXT, SOURCE, Option, context, values
 from paramcalc.cli.option_groups import OptionGroup
 from paramcalc.cli.options import FLAG
-from paramcalc.compute.workload import workload
+from paramcalc.compute.workload import check_workload
 from paramcalc.tree.workload import Workload
 
 WORKLOAD_OPTIONS = {
@@ -43,7 +43,7 @@ def read_workload(*, causal: bool, **texts: Any) -> Workload:
     """The texts of the options, read and checked."""
     given = values(WORKLOAD_OPTIONS, texts)
     given.setdefault("tokens", given.get("context") or parse_tokens(DEFAULT_CONTEXT))
-    return workload(causal=causal, **given)
+    return check_workload(causal=causal, **given)
 
 
 WORKLOAD_GROUP = OptionGroup(

@@ -223,7 +223,7 @@ class Attention(Component):
         """Keys and values of each token; nothing where an earlier layer's are used."""
         policy = self.cache_policy
         for entry in self._entries():
-            yield entry._replace(note=policy.cache_note, doubt=policy.cache_doubt)
+            yield entry._replace(note=policy.cache_note, approximation_reason=policy.cache_doubt)
 
     def _entries(self) -> Iterator[CacheEntry]:
         source, prefix = self.kv.source, self.cache_policy.prefix

@@ -9,7 +9,7 @@ from paramcalc.base.symbolic import Size, symbolic
 from paramcalc.tree.component import Component, without_none
 from paramcalc.tree.leaves import Linear, Norm, Param
 from paramcalc.tree.ops import PER_PAIR, FlopTerm
-from paramcalc.tree.pairs import NO_LIMIT, SEEN_STRIDE_LIMIT, STRIDE_LIMIT, WINDOW_LIMIT
+from paramcalc.tree.pairs import NO_LIMIT, PRECEDING_STRIDE_LIMIT, STRIDE_LIMIT, WINDOW_LIMIT
 from paramcalc.tree.state import BUFFER, FIXED, FLOAT32, INDEX, KEY, STATE, STRIDE, VALUE, WINDOW, CacheEntry
 from paramcalc.tree.weights import Category, ShardSpec, by_heads
 
@@ -101,7 +101,7 @@ class Indexer(Component):
             yield FlopTerm("scores", 2 * self.heads * self.head_dim, "attention", PER_PAIR, **stride)
             return
         tokens, visible_only = self.pooling
-        limit = SEEN_STRIDE_LIMIT if visible_only else STRIDE_LIMIT if tokens > 1 else NO_LIMIT
+        limit = PRECEDING_STRIDE_LIMIT if visible_only else STRIDE_LIMIT if tokens > 1 else NO_LIMIT
         pooled: dict[str, Any] = {"limit": limit, "size": tokens}
         yield FlopTerm("scores", 2 * self.heads * self.head_dim, "attention", PER_PAIR, **pooled)
         if self.weighted:

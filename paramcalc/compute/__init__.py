@@ -1,1 +1,1 @@
-"""What a model computes: its matrix terms, folded over the tree for so many tokens, and a layer step by step."""
+"""FLOPs of a model for a workload, by matrix term, and the trace of a layer step by step."""

@@ -1,7 +1,7 @@
-"""The fold: from a component tree to floating-point operations. No family names, no branch on a component's type.
+"""The FLOPs fold over a component tree. It knows no families and no component types.
 
-A multiplication and an addition are two operations, as torch's flop counter has it; what is elementwise (norms,
-activations, softmax, rotations, lookups) is not counted, there and here.
+A multiply-add is 2 FLOPs, as in the FLOP counter of torch. Elementwise operations (norms, activations, softmax,
+rotations) and lookups are not counted, as in torch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.compute.rules_of_thumb import training_rules
-from paramcalc.compute.workload import workload
+from paramcalc.compute.workload import check_workload
 from paramcalc.counting.count import model_info
 from paramcalc.model import Model
 from paramcalc.tree.component import Component
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from paramcalc.reports.shapes.base import Status
     from paramcalc.reports.shapes.flops import FlopsReportDict, SettingInfoDict, TermDict, WorkDict
 
-BACKWARD = 2  # gradients for a product's two operands are a product each
+BACKWARD = 2  # the gradient of each of the two operands of a product is one product
 
 
 def flops(
@@ -40,27 +40,29 @@ def flops(
     source: int | None = None,
     counting: str = "needed",
 ) -> FlopsReport:
-    """What a model computes for `tokens` new tokens in each of `batch` sequences, forward and backward.
+    """FLOPs of a model for `tokens` new tokens in each of `batch` sequences, forward and backward.
 
-    `context`: all tokens of a sequence, the new ones and those whose keys and values are cached; `source`: tokens an
-    encoder reads, as many as it always does (Whisper), or as the context. Attention counts the whole square unless
-    `causal`. Windows limit it, unless `counting` is "reference", which counts what transformers' eager code multiplies.
-    Raises ParamcalcError for what is not understood.
+    `context` is the number of new and cached tokens of a sequence. `source` is the number of tokens that an encoder
+    reads; the default is its fixed length (Whisper) or the context. Attention counts the full square unless `causal`.
+    Sliding windows limit it unless `counting` is "reference", which counts every product of the eager code in
+    transformers. Raises ParamcalcError for an invalid size or an unknown `counting`.
     """
     from paramcalc.reports.flops import FlopsReport
 
     if not isinstance(model, Model):
         raise ParamcalcError(f"flops wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
-    asked = workload(tokens=tokens, batch=batch, context=context, causal=causal, source=source, counting=counting)
-    return FlopsReport.model_validate(flops_figures(model, asked))
+    workload = check_workload(
+        tokens=tokens, batch=batch, context=context, causal=causal, source=source, counting=counting
+    )
+    return FlopsReport.model_validate(flops_figures(model, workload))
 
 
-def flops_figures(model: Model, asked: Workload) -> FlopsReportDict:
-    """The same as plain data: the keys and the order of `FlopsReport`."""
-    asked = workload_for(model.tree, asked)
-    found = list(term_figures(language_model(model.tree), asked))
-    forward, tokens = flops_by_kind(found), asked.tokens * asked.batch
-    by_category = {c: flops_by_kind(one for one in found if one["category"] == c) for c in CATEGORIES}
+def flops_figures(model: Model, workload: Workload) -> FlopsReportDict:
+    """The FLOPs as a dict with the keys and the order of `FlopsReport`."""
+    workload = workload_for(model.tree, workload)
+    terms = list(term_figures(language_model(model.tree), workload))
+    forward, tokens = flops_by_kind(terms), workload.tokens * workload.batch
+    by_category = {c: flops_by_kind(term for term in terms if term["category"] == c) for c in CATEGORIES}
     total = forward["total"]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -68,51 +70,51 @@ def flops_figures(model: Model, asked: Workload) -> FlopsReportDict:
         "model": model_info(model),
         "status": flops_status(model),
         "warnings": list(model.warnings),
-        "notes": [*model.context_notes(asked.context), *flops_notes(model.tree, asked)],
-        "assumptions": workload_info(asked),
+        "notes": [*model.context_notes(workload.context), *flops_notes(model.tree, workload)],
+        "assumptions": workload_info(workload),
         "forward": forward,
         "per_token": each_kind(forward, lambda value: value // tokens),
         "backward": each_kind(forward, lambda value: BACKWARD * value),
         "training": {"total": (1 + BACKWARD) * total, "with_recomputation": (2 + BACKWARD) * total},
         "components": {category: share for category, share in by_category.items() if share["total"]},
-        "terms": found,
-        "rules": training_rules(model, asked, unmasked_attention_flops(language_model(model.tree), asked)),
+        "terms": terms,
+        "rules": training_rules(model, workload, unmasked_attention_flops(language_model(model.tree), workload)),
     }
 
 
-def term_figures(tree: Component, asked: Workload) -> Iterator[TermDict]:
-    """Every matrix term that is done at all, with what it takes for the whole batch in all its layers."""
-    works = list(tree.ops())
-    for work, total in zip(works, term_flops(works, asked), strict=True):
+def term_figures(tree: Component, workload: Workload) -> Iterator[TermDict]:
+    """Every matrix term with FLOPs in this workload, for the whole batch and all of its layers."""
+    terms = list(tree.ops())
+    for term, total in zip(terms, term_flops(terms, workload), strict=True):
         if total:
             yield {
-                "name": work.name,
-                "category": work.category,
-                "term": work.term,
-                "copies": int(work.copies),
+                "name": term.name,
+                "category": term.category,
+                "term": term.term,
+                "copies": int(term.copies),
                 "flops": total,
             }
 
 
-def term_flops(works: Iterable[FlopTerm], asked: Workload) -> Iterator[int]:
-    """What each matrix term takes for the whole batch in all its layers."""
+def term_flops(terms: Iterable[FlopTerm], workload: Workload) -> Iterator[int]:
+    """FLOPs of each matrix term for the whole batch and all of its layers; 0 in towers."""
     return (
-        0 if work.category in TOWER_CATEGORIES else int(work.flops) * int(work.copies) * work.times(asked)
-        for work in works
+        0 if term.category in TOWER_CATEGORIES else int(term.flops) * int(term.copies) * term.times(workload)
+        for term in terms
     )
 
 
-def unmasked_attention_flops(tree: Component, asked: Workload) -> int:
-    """What attention takes where every token sees all of the context: no mask, no window."""
-    works = [work for work in tree.ops() if work.term == "attention"]
-    return sum(term_flops(works, asked.replace(causal=False, counting="reference")))
+def unmasked_attention_flops(tree: Component, workload: Workload) -> int:
+    """FLOPs of attention if every token attends to all of the context, without mask or window."""
+    terms = [term for term in tree.ops() if term.term == "attention"]
+    return sum(term_flops(terms, workload.replace(causal=False, counting="reference")))
 
 
-def flops_by_kind(found: Iterable[TermDict]) -> WorkDict:
-    """FLOPs in all, and by kind of term."""
+def flops_by_kind(terms: Iterable[TermDict]) -> WorkDict:
+    """Total FLOPs, and FLOPs by kind of term."""
     by_term: dict[str, int] = dict.fromkeys(TERM_KINDS, 0)
-    for one in found:
-        by_term[one["term"]] += one["flops"]
+    for term in terms:
+        by_term[term["term"]] += term["flops"]
     return {
         "total": sum(by_term.values()),
         "matmul": by_term["matmul"],
@@ -133,54 +135,63 @@ def each_kind(work: WorkDict, change: Callable[[int], int]) -> WorkDict:
     }
 
 
-def workload_info(asked: Workload) -> SettingInfoDict:
+def workload_info(workload: Workload) -> SettingInfoDict:
     """`assumptions` of the report."""
     return {
-        "tokens": asked.tokens,
-        "context": asked.context,
-        "source": asked.source,
-        "batch": asked.batch,
-        "causal": asked.causal,
-        "counting": asked.counting,
+        "tokens": workload.tokens,
+        "context": workload.context,
+        "source": workload.source,
+        "batch": workload.batch,
+        "causal": workload.causal,
+        "counting": workload.counting,
     }
 
 
-def workload_for(tree: Component, asked: Workload) -> Workload:
-    """The setting for this model: without a decoder, the encoder reads the tokens themselves, and has no past."""
+def workload_for(tree: Component, workload: Workload) -> Workload:
+    """The workload for this model, with `source` filled in. In an encoder-only model the encoder reads the tokens.
+
+    Raises ParamcalcError for cached tokens in an encoder-only model.
+    """
     text = language_model(tree)
-    asked = asked.replace(source=asked.source or next(fixed_source_tokens(text), asked.context))
+    workload = workload.replace(source=workload.source or next(fixed_source_tokens(text), workload.context))
     roles = {"decoder" if stack.causal else stack.role for stack in stacks(text)}
     if "decoder" in roles or "encoder" not in roles:
-        return asked
-    if asked.past:
+        return workload
+    if workload.past:
         raise ParamcalcError(
-            "an encoder keeps no past: it reads all of the context at once", "leave out the context, or the tokens"
+            "an encoder has no cache: it reads all of the context at once", "omit the context, or set it to the tokens"
         )
-    return asked.replace(alone=True)
+    return workload.replace(encoder_only=True)
 
 
 def flops_status(model: Model) -> Status:
-    """Whether the figures are those of the reference: of an exact model whose layers' work is told exactly."""
-    told = not inexact_reasons(language_model(model.tree))
-    return "exact" if told and model.status == "exact" else "approximate"
+    """The status: "exact" if the model is exact and no term has an approximation reason."""
+    exact = not inexact_reasons(language_model(model.tree))
+    return "exact" if exact and model.status == "exact" else "approximate"
 
 
 def inexact_reasons(tree: Component) -> list[str]:
-    """Why some of its work is not quite what the reference multiplies, each reason once."""
-    return list(dict.fromkeys(work.inexact for work in tree.ops() if work.inexact))
+    """The distinct reasons why FLOPs of a tree differ from the reference."""
+    return list(dict.fromkeys(term.inexact for term in tree.ops() if term.inexact))
 
 
-def flops_notes(tree: Component, asked: Workload) -> Iterator[str]:
-    """What a reader of the figures must know."""
+def flops_notes(tree: Component, workload: Workload) -> Iterator[str]:
+    """Notes on the figures: excluded parts, approximations, windows, cached encoder output."""
     text = language_model(tree)
-    works = list(text.ops())
-    if text is not tree or any(not work.per.for_tokens or work.category in TOWER_CATEGORIES for work in works):
-        yield "towers and projectors are left out: they run for images and sounds, not for tokens"
+    terms = list(text.ops())
+    if text is not tree or any(not term.per.for_tokens or term.category in TOWER_CATEGORIES for term in terms):
+        yield "towers and projectors are not included: they run for images and audio, not for tokens"
     yield from inexact_reasons(text)
-    limits = {int(w.size) for w in works if w.limit.masks and w.per.in_pairs and w.size < asked.context}
-    limits |= {int(w.max_keys) for w in works if w.max_keys is not None and w.max_keys < asked.context // int(w.size)}
-    if limits and asked.limited:
+    limits = {
+        int(term.size) for term in terms if term.limit.masks and term.per.in_pairs and term.size < workload.context
+    }
+    limits |= {
+        int(term.max_keys)
+        for term in terms
+        if term.max_keys is not None and term.max_keys < workload.context // int(term.size)
+    }
+    if limits and workload.excludes_masked_pairs:
         sizes = ", ".join(f"{size:,}" for size in sorted(limits))
-        yield f"windows limit attention to {sizes} tokens; eager attention multiplies all pairs (counting: reference)"
-    notes = (work.per.note(asked) for work in works if work.per.note is not None)
+        yield f"windows limit attention to {sizes} tokens; eager attention computes all pairs (counting: reference)"
+    notes = (term.per.note(workload) for term in terms if term.per.note is not None)
     yield from dict.fromkeys(note for note in notes if note)

@@ -1,6 +1,6 @@
-"""A model step by step: one layer of each kind, with the shape, parameters, work and bytes kept of every step.
+"""The trace of a model: one layer of each kind, with the output shape, parameters, FLOPs and cache bytes of each step.
 
-From the component tree alone: each component states its steps, as it states its tensors and its work.
+It uses only the component tree: each component states its steps, next to its weights and operations.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from paramcalc.assumptions import assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.compute.flops import workload_for, workload_info
-from paramcalc.compute.workload import workload
+from paramcalc.compute.workload import check_workload
 from paramcalc.counting.count import model_info
 from paramcalc.counting.tree_rows import layer_name
-from paramcalc.footprint.cache import entries_under
+from paramcalc.footprint.cache import apply_policies
 from paramcalc.footprint.cache_dtypes import EntryBytes
 from paramcalc.model import Model
 from paramcalc.tree.component import Component, Part
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class TracePosition(NamedTuple):
-    """Where a walk through the tree is: in a stack of this role, which keeps what it has seen or not."""
+    """The position in a walk through the tree: the role of the stack, and whether it is causal (and has a cache)."""
 
     model: Model
     workload: Workload
@@ -41,15 +41,15 @@ class TracePosition(NamedTuple):
     causal: bool = False
 
     def sizes(self) -> Mapping[str, int]:
-        """What the words for axes stand for here: an encoder's tokens are those it reads."""
-        a = self.workload
-        read = a.tokens if a.alone else a.source
-        inside = self.role == "encoder"
+        """The sizes of the named axes here: in an encoder, tokens and context are those that it reads."""
+        workload = self.workload
+        read = workload.tokens if workload.encoder_only else workload.source
+        in_encoder = self.role == "encoder"
         return {
-            BATCH: a.batch,
-            TOKENS: read if inside else a.tokens,
-            CONTEXT: read if inside else a.context,
-            SOURCE: a.source,
+            BATCH: workload.batch,
+            TOKENS: read if in_encoder else workload.tokens,
+            CONTEXT: read if in_encoder else workload.context,
+            SOURCE: workload.source,
         }
 
     def shape(self, shape: StepShape) -> list[int]:
@@ -58,19 +58,19 @@ class TracePosition(NamedTuple):
         return [sizes[axis] if isinstance(axis, str) else int(axis) for axis in shape]
 
     def ops(self, component: Component) -> dict[str, int]:
-        """FLOPs of each matrix and product below a component, for the whole batch."""
-        found: dict[str, int] = {}
-        for work in component.ops():
-            times = work._replace(per=per_in_stack(work.per, self.role)).times(self.workload)
-            found[work.name] = found.get(work.name, 0) + int(work.flops) * int(work.copies) * times
-        return found
+        """FLOPs of each matrix term below a component, by name, for the whole batch."""
+        flops: dict[str, int] = {}
+        for term in component.ops():
+            times = term._replace(per=per_in_stack(term.per, self.role)).times(self.workload)
+            flops[term.name] = flops.get(term.name, 0) + int(term.flops) * int(term.copies) * times
+        return flops
 
 
 class StepRow(NamedTuple):
-    """A step and its figures; a shape that repeats the last one is filled in later."""
+    """A step and its figures. A shape that repeats the previous one is filled in later."""
 
     step: Step
-    shape: list[int] | None = None  # in numbers; None where the step repeats the last shape, or has no output
+    shape: list[int] | None = None  # in numbers; None if the step repeats the previous shape or has no output
     parameters: int = 0
     flops: int = 0
     kept_bytes: int = 0
@@ -99,29 +99,31 @@ def trace(
     source: int | None = None,
     counting: str = "needed",
 ) -> TraceReport:
-    """One layer of each kind, step by step in data-flow order: shapes, parameters, FLOPs and bytes kept.
+    """One layer of each kind, step by step in data-flow order: shapes, parameters, FLOPs and cache bytes.
 
-    The arguments are those of `flops`. Raises ParamcalcError for what is not understood.
+    The arguments and errors are those of `flops`.
     """
     from paramcalc.reports.trace import TraceReport
 
     if not isinstance(model, Model):
         raise ParamcalcError(f"trace wants a Model, not a {type(model).__name__}", "make one with paramcalc.load(...)")
-    asked = workload(tokens=tokens, batch=batch, context=context, causal=causal, source=source, counting=counting)
-    return TraceReport.model_validate(trace_figures(model, asked))
+    workload = check_workload(
+        tokens=tokens, batch=batch, context=context, causal=causal, source=source, counting=counting
+    )
+    return TraceReport.model_validate(trace_figures(model, workload))
 
 
-def trace_figures(model: Model, asked: Workload) -> TraceReportDict:
-    """The steps of a model as plain data: the keys and the order of `TraceReport`."""
-    asked = workload_for(model.tree, asked)
-    place = TracePosition(model, asked)
+def trace_figures(model: Model, workload: Workload) -> TraceReportDict:
+    """The trace as a dict with the keys and the order of `TraceReport`."""
+    workload = workload_for(model.tree, workload)
+    place = TracePosition(model, workload)
     blocks = trace_blocks(language_model(model.tree), place)
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
         "model": model_info(model),
         "warnings": list(model.warnings),
-        "assumptions": workload_info(asked),
+        "assumptions": workload_info(workload),
         "blocks": block_figures(blocks, place),
     }
 
@@ -130,7 +132,7 @@ def trace_figures(model: Model, asked: Workload) -> TraceReportDict:
 
 
 def trace_blocks(tree: Component, place: TracePosition, prefix: str = "") -> Iterator[TraceBlock]:
-    """The parts of a tree in data-flow order: each that holds no layers, and of each stack one layer of each kind."""
+    """The blocks of a tree in data-flow order: parts outside the stacks, and one layer of each kind in each stack."""
     for part in tree.children():
         component, name = part.component, f"{prefix}{part.name}"
         if isinstance(component, Mtp) or component.category in TOWER_CATEGORIES:
@@ -164,29 +166,29 @@ def trace_layers(name: str, stack: Stack, place: TracePosition) -> Iterator[Trac
 
 
 def with_residuals(layer: Component) -> Iterator[tuple[Part, str]]:
-    """The parts of a layer, each with the sum that is made of its output, if there is one."""
+    """The parts of a layer, each with the residual sum after it as text, or an empty string."""
     parts = list(layer.children())
     norms = [isinstance(part.component, Norm) for part in parts]
     mixers = [i for i, part in enumerate(parts) if part.component.label()]
-    how = layer.residual if isinstance(layer, Block) else "each"
+    residual = layer.residual if isinstance(layer, Block) else "each"
     if len(mixers) > 1 and not any(norms[mixers[0] : mixers[1]]):
-        how = "together"  # side by side behind one norm
-    places = residual_positions(norms, mixers, how)
+        residual = "together"  # in parallel after one norm
+    positions = residual_positions(norms, mixers, residual)
     for i, part in enumerate(parts):
-        if i not in places:
+        if i not in positions:
             yield part, ""
-        elif how == "together":
+        elif residual == "together":
             yield part, " + ".join(["input", *(parts[m].name for m in mixers)])
         else:
-            yield part, f"{'input' if i == min(places) else 'last sum'} + {part.name}"
+            yield part, f"{'input' if i == min(positions) else 'last sum'} + {part.name}"
 
 
-def residual_positions(norms: list[bool], mixers: list[int], how: str) -> set[int]:
-    """Behind which parts something is added: see `Block.residual`."""
-    if how == "together":
+def residual_positions(norms: list[bool], mixers: list[int], residual: str) -> set[int]:
+    """The indices of the parts after which a residual connection is added: see `Block.residual`."""
+    if residual == "together":
         return {mixers[-1]} if mixers else set()
     after = {i: i + 1 if i + 1 < len(norms) and norms[i + 1] else i for i in mixers}
-    if how == "normed":
+    if residual == "normed":
         return set(after.values())
     around = any(norms[i : i + 2] == [True, True] for i in range(min(mixers, default=0), max(mixers, default=0)))
     return set(after.values()) if around else set(mixers)
@@ -196,35 +198,35 @@ def residual_positions(norms: list[bool], mixers: list[int], how: str) -> set[in
 
 
 def step_rows(
-    layer: Component, place: TracePosition, marked: Iterable[tuple[Part, str]] | None = None
+    layer: Component, place: TracePosition, parts: Iterable[tuple[Part, str]] | None = None
 ) -> Iterator[StepRow]:
-    """The steps of a layer, with what each takes; the parameters of all rows are those of the layer."""
-    work, weights = place.ops(layer), parameters(layer)
-    kept = kept_bytes(layer, place, work)
+    """The steps of a layer with their figures; the parameters of all rows add up to those of the layer."""
+    flops_by_step, weights = place.ops(layer), parameters(layer)
+    bytes_by_step = kept_bytes(layer, place, flops_by_step)
     owners = {tie.name: tie.owner for tie in layer.ties()}
-    own = {w.name for w in layer.ops()}
-    for part, mark in marked or ((part, "") for part in layer.children()):
+    own_ops = {w.name for w in layer.ops()}
+    for part, residual in parts or ((part, "") for part in layer.children()):
         for step in named_steps(part):
-            flops = work.get(step.name, 0)
-            if step.name in own and not flops and step.name not in weights and step.name not in owners:
-                continue  # a product that this setting does not ask for
+            flops = flops_by_step.get(step.name, 0)
+            if step.name in own_ops and not flops and step.name not in weights and step.name not in owners:
+                continue  # a product that this workload does not execute
             owner = owners.get(step.name)
             if owner:
                 step = step._replace(note=f"tied to {owner}")
             shape = None if step.shape in (SAME_SHAPE, NO_OUTPUT) else place.shape(step.shape)
-            yield StepRow(step, shape, weights.get(step.name, 0), flops, kept.get(step.name, 0))
-        if mark:
-            yield StepRow(Step("add", SAME_SHAPE, mark), add=True)
+            yield StepRow(step, shape, weights.get(step.name, 0), flops, bytes_by_step.get(step.name, 0))
+        if residual:
+            yield StepRow(Step("add", SAME_SHAPE, residual), add=True)
 
 
 def named_steps(part: Part) -> Iterator[Step]:
-    """The steps of a part, under its name."""
+    """The steps of a part, with names that start with its name."""
     for step in part.component.steps():
         yield step._replace(name=f"{part.name}.{step.name}".removesuffix("."))
 
 
 def parameters(layer: Component) -> dict[str, int]:
-    """Parameters by the path of the part that holds them; all experts, whichever a token uses."""
+    """Parameters by the path of their part; all experts count, not only those of one token."""
     found: dict[str, int] = {}
     for weight in layer.weights():
         if weight.role == "parameter":
@@ -233,39 +235,46 @@ def parameters(layer: Component) -> dict[str, int]:
     return found
 
 
-def kept_bytes(layer: Component, place: TracePosition, work: Mapping[str, int]) -> dict[str, int]:
-    """Bytes of caches and states for the whole batch, by the step that makes them; `work` tells which are done."""
+def kept_bytes(layer: Component, place: TracePosition, flops_by_step: Mapping[str, int]) -> dict[str, int]:
+    """Bytes of KV cache and state for the whole batch, by the step that produces them.
+
+    `flops_by_step` shows which recurrences this workload executes.
+    """
     if not place.causal:
         return {}
     assumed = assume(context=place.workload.context, batch=place.workload.batch, source=place.workload.source)
     entries = EntryBytes(place.model, assumed)
-    found: dict[str, int] = {}
+    bytes_by_step: dict[str, int] = {}
     for prefix, component in descendants(layer):
         steps = [step.name for step in component.steps()]
-        recurs = [own.name for own in component.own_ops() if own.term == "recurrence" and work.get(prefix + own.name)]
-        for one in entries_under(component.own_state(), assumed):
+        recurrences = [
+            term.name
+            for term in component.own_ops()
+            if term.term == "recurrence" and flops_by_step.get(prefix + term.name)
+        ]
+        for entry in apply_policies(component.own_state(), assumed):
             if steps:
-                name = f"{prefix}{producing_step(one, steps, recurs)}".removesuffix(".")
-                found[name] = found.get(name, 0) + assumed.batch * entries.total(one)
-    return found
+                name = f"{prefix}{producing_step(entry, steps, recurrences)}".removesuffix(".")
+                bytes_by_step[name] = bytes_by_step.get(name, 0) + assumed.batch * entries.total(entry)
+    return bytes_by_step
 
 
-def producing_step(one: CacheEntry, steps: list[str], recurs: list[str]) -> str:
-    """The step of a component that makes what it keeps: a recurrence its states; its last one where there is none."""
-    if one.kind.recurrent and recurs:
-        return recurs[-1]
-    return one.kind.made_by if one.kind.made_by in steps else steps[-1]
+def producing_step(entry: CacheEntry, steps: list[str], recurrences: list[str]) -> str:
+    """The step that produces a cache entry: a recurrence for its state, else `produced_by`, else the last step."""
+    if entry.kind.recurrent and recurrences:
+        return recurrences[-1]
+    return entry.kind.produced_by if entry.kind.produced_by in steps else steps[-1]
 
 
 def descendants(component: Component, prefix: str = "") -> Iterator[tuple[str, Component]]:
-    """A component and all in it, with the paths that precede their steps."""
+    """A component and all components in it, with the prefix of the names of their steps."""
     yield prefix, component.executed()
     for part in component.executed().children():
         yield from descendants(part.component, f"{prefix}{part.name}.")
 
 
 def block_figures(blocks: Iterable[TraceBlock], place: TracePosition) -> list[TraceBlockDict]:
-    """The blocks as data, with every shape in numbers: a residual connection restores the input shape."""
+    """The blocks as dicts, with every shape in numbers. A residual connection restores the input shape."""
     sizes = place.sizes()
     shape = [sizes[BATCH], sizes[TOKENS]]
     found: list[TraceBlockDict] = []
@@ -289,7 +298,7 @@ def block_figures(blocks: Iterable[TraceBlock], place: TracePosition) -> list[Tr
 
 
 def step_figures(rows: Iterable[StepRow], shape_in: list[int]) -> tuple[list[TraceStepDict], list[int]]:
-    """The steps of a block as data, and the shape of the last one."""
+    """The steps of a block as dicts, and the shape of the last step."""
     shape = shape_in
     found: list[TraceStepDict] = []
     for row in rows:
@@ -312,7 +321,7 @@ def step_figures(rows: Iterable[StepRow], shape_in: list[int]) -> tuple[list[Tra
 
 
 def residual_shape(rows: Sequence[StepRow]) -> list[int] | None:
-    """The shape of the first output that is added to the block's input, which then must have that shape too."""
+    """The shape of the first output that is added to the input of the block, which must be that of the input."""
     sums = [i for i, row in enumerate(rows) if row.add]
     shapes = [row.shape for row in rows[: sums[0]] if row.shape is not None] if sums else []
     return shapes[-1] if shapes else None

@@ -1,4 +1,4 @@
-"""The arithmetic of a footprint, line by line: weights by format, what each kind of layer keeps, estimates, devices."""
+"""The arithmetic of `memory`, line by line: weights by format, cache by layer kind, estimates, devices."""
 
 from __future__ import annotations
 
@@ -27,139 +27,141 @@ if TYPE_CHECKING:
 
 
 def explain_memory(model: Model, assumed: Assumptions) -> Explanation:
-    """Show how each figure of `memory` comes about, and what is said beside it."""
-    found = memory.memory_figures(model, assumed)
+    """The arithmetic behind each figure of `memory`, with its notes."""
+    figures = memory.memory_figures(model, assumed)
     legend = SymbolTable()
-    keeping = list(_caches(model, assumed, found, legend))
+    cache_lines = list(_cache_lines(model, assumed, figures, legend))
     legend.add("T", assumed.context, "tokens of each sequence (context)")
     legend.add("B", assumed.batch, "sequences at a time (batch)")
-    if any(one.growth.of_source for one in model.tree.cache()):
-        legend.add("S", assumed.source or assumed.context, "entries of an encoder's output (source)")
+    if any(entry.growth.follows_source for entry in model.tree.cache()):
+        legend.add("S", assumed.source or assumed.context, "entries of the encoder output (source)")
     lines = [
-        *_weights(weights.storage_plan(model, assumed).stored),
-        *keeping,
-        *_estimates(found),
-        *_sum("in all", found),
+        *_weight_lines(weights.storage_plan(model, assumed).stored),
+        *cache_lines,
+        *_working_lines(figures),
+        *_total_lines("all parts", figures),
     ]
-    if found["per_device"]["devices"] > 1:
-        lines += _devices(found["per_device"])
-    if found["notes"]:
-        lines += [Line(level=0, name="notes"), *(Line(level=1, name=note) for note in found["notes"])]
+    if figures["per_device"]["devices"] > 1:
+        lines += _device_lines(figures["per_device"])
+    if figures["notes"]:
+        lines += [Line(level=0, name="notes"), *(Line(level=1, name=note) for note in figures["notes"])]
     return Explanation(
-        model=found["model"], warnings=found["warnings"], symbols=tuple(legend.symbols.values()), lines=tuple(lines)
+        model=figures["model"], warnings=figures["warnings"], symbols=tuple(legend.symbols.values()), lines=tuple(lines)
     )
 
 
 # -- weights -----------------------------------------------------------------------------------------------------
 
 
-def _weights(stored: Iterable[StoredTensors]) -> Iterator[Line]:
-    """Each format: its values, what stands beside them, and the sum."""
+def _weight_lines(stored: Iterable[StoredTensors]) -> Iterator[Line]:
+    """For each format: values, side tensors, and the sum."""
     by_format: dict[str, list[StoredTensors]] = defaultdict(list)
     for one in stored:
         by_format[one.format].append(one)
     yield Line(level=0, name="weights")
-    for name, those in by_format.items():
-        yield from _format(name, those)
-    sizes = [sum(one.bytes for one in those) for those in by_format.values()]
-    yield _added("= weights", 1, sizes)
+    for name, tensors in by_format.items():
+        yield from _format_lines(name, tensors)
+    sizes = [sum(one.bytes for one in tensors) for tensors in by_format.values()]
+    yield _sum_line("= weights", 1, sizes)
 
 
-def _format(name: str, stored: list[StoredTensors]) -> Iterator[Line]:
-    whole = sum(one.bytes for one in stored)
+def _format_lines(name: str, stored: list[StoredTensors]) -> Iterator[Line]:
+    total = sum(one.bytes for one in stored)
     if stored[0].layout is None:
         kind = GGUF_TYPES[name]
-        yield _values(name, 1, whole // kind.block_bytes * kind.block_elements, kind, whole)
+        yield _values_line(name, 1, total // kind.block_bytes * kind.block_elements, kind, total)
         return
-    values, elements, beside = 0, 0, Counter[str]()
+    values, elements, side_bytes = 0, 0, Counter[str]()
     for one in stored:
         if one.layout is not None:
             values += one.tensors * one.layout.value_bytes(one.weight.shape)
             elements += one.tensors * int(one.weight.elements)
-            beside.update({extra: one.tensors * n for extra, n in one.layout.extra_bytes(one.weight.shape).items()})
+            side_bytes.update({extra: one.tensors * n for extra, n in one.layout.extra_bytes(one.weight.shape).items()})
     kind = stored[0].layout.values
-    if not beside:
-        yield _values(name, 1, elements, kind, whole)
+    if not side_bytes:
+        yield _values_line(name, 1, elements, kind, total)
         return
     yield Line(level=1, name=name, remark=stored[0].layout.summary)
-    yield _values("values", 2, elements, kind, values)
-    for extra, size in beside.items():
+    yield _values_line("values", 2, elements, kind, values)
+    for extra, size in side_bytes.items():
         yield Line(level=2, name=extra, result=size)
-    yield _added(f"= {name}", 2, [values, *beside.values()])
+    yield _sum_line(f"= {name}", 2, [values, *side_bytes.values()])
 
 
-def _values(name: str, level: int, elements: int, kind: Dtype, result: int) -> Line:
-    return Line(level=level, name=name, formula="N x bytes", numbers=f"{elements:,}{_each(kind)}", result=result)
+def _values_line(name: str, level: int, elements: int, kind: Dtype, result: int) -> Line:
+    return Line(level=level, name=name, formula="N x bytes", numbers=f"{elements:,}{_per_value(kind)}", result=result)
 
 
-def _each(kind: Dtype) -> str:
-    """` x 2`, or in blocks ` / 32 x 17`."""
+def _per_value(kind: Dtype) -> str:
+    """The factor from values to bytes: ` x 2`, or ` / 32 x 17` for block dtypes."""
     return f" x {kind.block_bytes}" if kind.block_elements == 1 else f" / {kind.block_elements} x {kind.block_bytes}"
 
 
 # -- caches and states -------------------------------------------------------------------------------------------
 
 
-def _caches(model: Model, assumed: Assumptions, found: MemoryReportDict, legend: SymbolTable) -> Iterator[Line]:
-    told = _StateLines(EntryBytes(model, assumed), assumed, legend)
-    policy = f"policy {assumed.kv_policy}" + (f", mla {assumed.mla}" if found["kv_cache"]["latent"] else "")
+def _cache_lines(model: Model, assumed: Assumptions, figures: MemoryReportDict, legend: SymbolTable) -> Iterator[Line]:
+    state_lines = _StateLines(EntryBytes(model, assumed), assumed, legend)
+    policy = f"policy {assumed.kv_policy}" + (f", mla {assumed.mla}" if figures["kv_cache"]["latent"] else "")
     parts: tuple[tuple[str, Literal["kv_cache", "state"], bool], ...] = (
         ("kv cache", "kv_cache", False),
         ("state", "state", True),
     )
     for title, name, states in parts:
         sizes: list[int] = []
-        lines = [line for stack in stacks(model.tree) for line in told.stack(stack, sizes, states=states)]
+        lines = [line for stack in stacks(model.tree) for line in state_lines.stack(stack, sizes, states=states)]
         if not lines:
             continue
-        remark = state_remark(model) if states else f"{found['kv_cache']['dtype']}, {policy}"
+        remark = state_remark(model) if states else f"{figures['kv_cache']['dtype']}, {policy}"
         yield Line(level=0, name=title, remark=remark)
         yield from lines
-        one = sum(sizes)
-        yield _added("= one sequence", 1, sizes)
+        sequence = sum(sizes)
+        yield _sum_line("= one sequence", 1, sizes)
         yield Line(
             level=1,
             name=f"= {title}",
             formula="B x one sequence",
-            numbers=f"{assumed.batch:,} x {one:,}",
-            result=found[name]["bytes"],
+            numbers=f"{assumed.batch:,} x {sequence:,}",
+            result=figures[name]["bytes"],
         )
 
 
 def state_remark(model: Model) -> str:
-    """How the state grows."""
+    """The growth of the state in words."""
     limited = any(one.is_state and one.growth.rate == "limited" for one in model.tree.cache())
-    return "grows to a limit" if limited else "does not grow"
+    return "grows up to a limit" if limited else "does not grow"
 
 
 class _StateLines:
-    """What layers keep, one entry after the other."""
+    """Lines for the cache entries of layers."""
 
     def __init__(self, entries: EntryBytes, assumed: Assumptions, legend: SymbolTable) -> None:
         self.entries, self.assumed, self.legend = entries, assumed, legend
 
     def stack(self, stack: Stack, sizes: list[int], *, states: bool) -> Iterator[Line]:
-        """Each kind of layer of a stack; the bytes of all of its layers are added to `sizes`."""
+        """Lines for each layer kind of a stack; appends the bytes of all of its layers to `sizes`."""
         if not stack.causal:
             return
         for kind in stack.layer_kinds():
-            stated = cache.entries_under(kind.layer.state(), self.assumed)
-            found = [one for one in stated if one.is_state is states]
-            if found and kind.cached:
+            all_entries = cache.apply_policies(kind.layer.state(), self.assumed)
+            entries = [entry for entry in all_entries if entry.is_state is states]
+            if entries and kind.cached:
                 yield Line(level=1, name=f"{stack.role} {layer_name(kind)}", remark=kind.layer.label())
-                for alike in self._alike(found):
-                    yield from self._kept(alike, kind.cached, sizes)
+                for equal in self._alike(entries):
+                    yield from self._entry_lines(equal, kind.cached, sizes)
 
-    def _alike(self, found: Iterable[CacheEntry]) -> Iterable[list[CacheEntry]]:
-        """What differs in nothing but its name, like keys and values of one width."""
+    def _alike(self, entries: Iterable[CacheEntry]) -> Iterable[list[CacheEntry]]:
+        """Groups of entries that differ only in name, such as keys and values of the same width."""
         groups: dict[tuple[object, ...], list[CacheEntry]] = defaultdict(list)
-        for one in found:
-            spelled = symbolic.symbols_and_numbers(one.elements)  # of equal sizes by chance each has its reason
-            groups[(spelled, one.growth, one.size, one.copies, self.entries.format(one))].append(one)
+        for entry in entries:
+            symbols = symbolic.symbols_and_numbers(
+                entry.elements
+            )  # sizes that are equal by chance have different symbols
+            groups[(symbols, entry.growth, entry.size, entry.copies, self.entries.format(entry))].append(entry)
         return groups.values()
 
-    def _kept(self, alike: list[CacheEntry], times: int, sizes: list[int]) -> Iterator[Line]:
-        """An entry in symbols, and all entries of all layers."""
+    def _entry_lines(self, alike: list[CacheEntry], times: int, sizes: list[int]) -> Iterator[Line]:
+        """Two lines: one entry in symbols, and all entries of all layers."""
         one, many = alike[0], len(alike) * alike[0].copies
         kind, entry = self.entries.format(one), sum(map(self.entries.bytes, alike))
         symbols, numbers = map(symbolic.bracketed, symbolic.symbols_and_numbers(self.legend.distinct(one.elements)))
@@ -168,14 +170,14 @@ class _StateLines:
             level=2,
             name=" + ".join(dict.fromkeys(one.kind.name for one in alike)),
             formula=f"{factor}{symbols} x {kind.name}" if symbols != numbers else kind.name,
-            numbers=f"{factor and factor + 'x '}{numbers}{_each(kind)}",
+            numbers=f"{factor and factor + 'x '}{numbers}{_per_value(kind)}",
             result=entry,
         )
         entries = int(one.entries(self.assumed.context, source=self.assumed.source or self.assumed.context))
         sizes.append(times * entries * entry)
         yield Line(
             level=3,
-            name="all of them",
+            name="all entries",
             formula=f"{'layers x ' if times > 1 else ''}{symbolic.bracketed(one.formula)} x entry",
             numbers=f"{f'{times:,} x ' if times > 1 else ''}{entries:,} x {entry:,}",
             result=sizes[-1],
@@ -185,39 +187,39 @@ class _StateLines:
 # -- estimates, sums and devices ---------------------------------------------------------------------------------
 
 
-def _estimates(found: MemoryReportDict) -> Iterator[Line]:
-    """Working memory and overhead."""
-    work = found["working"]
+def _working_lines(figures: MemoryReportDict) -> Iterator[Line]:
+    """Lines for working memory."""
+    work = figures["working"]
     logits, activations, scores = work["logits"], work["activations"], work["scores"]
     yield Line(level=0, name="working (estimate)")
     for name, part, formula, sizes in (
         ("logits", logits, "tokens x vocabulary", (logits["tokens"], logits["vocabulary"])),
         ("activations", activations, "tokens x channels", (activations["tokens"], activations["channels"])),
     ):
-        numbers = f"{sizes[0]:,} x {sizes[1]:,}{_each(dtype(part['dtype']))}"
+        numbers = f"{sizes[0]:,} x {sizes[1]:,}{_per_value(dtype(part['dtype']))}"
         yield Line(level=1, name=name, formula=formula, numbers=numbers, result=part["bytes"])
     if scores["bytes"]:
         yield Line(level=1, name="scores", formula="eager attention", result=scores["bytes"])
     yield Line(level=1, name=next(line for line in work["how"] if line.startswith("channels")))
-    yield _added("= working", 1, [part["bytes"] for part in (logits, activations, scores) if part["bytes"]])
+    yield _sum_line("= working", 1, [part["bytes"] for part in (logits, activations, scores) if part["bytes"]])
 
 
-def _sum(title: str, found: MemoryReportDict | PerDeviceDict) -> Iterator[Line]:
+def _total_lines(title: str, figures: MemoryReportDict | PerDeviceDict) -> Iterator[Line]:
     yield Line(level=0, name=title)
     for name in ("weights", "kv_cache", "state", "working", "overhead"):
-        if found[name]["bytes"]:
-            estimate = " (estimate)" if found[name].get("estimate") else ""
-            yield Line(level=1, name=name.replace("_", " ") + estimate, result=found[name]["bytes"])
-    yield Line(level=1, name="= total", result=found["total"]["bytes"])
+        if figures[name]["bytes"]:
+            estimate = " (estimate)" if figures[name].get("estimate") else ""
+            yield Line(level=1, name=name.replace("_", " ") + estimate, result=figures[name]["bytes"])
+    yield Line(level=1, name="= total", result=figures["total"]["bytes"])
 
 
-def _devices(found: PerDeviceDict) -> Iterator[Line]:
-    """The rule that divides each tensor, and what the fullest device holds."""
-    yield Line(level=0, name=f"weights of the fullest of {found['devices']:,} devices", remark="by what divides them")
-    for name, share in found["sharding"].items():
+def _device_lines(figures: PerDeviceDict) -> Iterator[Line]:
+    """Lines for the most loaded device: its weights by sharding rule, and its total."""
+    yield Line(level=0, name=f"weights on the most loaded of {figures['devices']:,} devices", remark="by sharding rule")
+    for name, share in figures["sharding"].items():
         yield Line(level=1, name=name, result=share["bytes"], remark=tensor_names(share["weights"]))
-    yield from _sum("on that device", found)
+    yield from _total_lines("on that device", figures)
 
 
-def _added(name: str, level: int, sizes: list[int]) -> Line:
+def _sum_line(name: str, level: int, sizes: list[int]) -> Line:
     return Line(level=level, name=name, numbers=" + ".join(f"{size:,}" for size in sizes), result=sum(sizes))

@@ -41,7 +41,7 @@ def memory_figures(model: Model, assumed: Assumptions) -> MemoryReportDict:
     stored, caches = weights.weights_figures(plan), cache.cache_figures(model, assumed)
     kv_cache, state, working = caches["kv_cache"], caches["state"], _working(model, assumed)
     total = stored["bytes"] + kv_cache["bytes"] + state["bytes"] + working["bytes"] + assumed.overhead
-    doubts, info = cache.cache_doubts(model, assumed), model_info(model)
+    doubts, info = cache.cache_approximation_reasons(model, assumed), model_info(model)
     if doubts:
         info["status"] = "approximate"
     return {

@@ -11,7 +11,7 @@ from paramcalc.assumptions import assume
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.version import SCHEMA_VERSION, __version__
 from paramcalc.compute import flops
-from paramcalc.compute.workload import workload
+from paramcalc.compute.workload import check_workload
 from paramcalc.counting.count import count_figures as counts
 from paramcalc.counting.count import model_info
 from paramcalc.footprint import memory
@@ -139,7 +139,7 @@ def compared_figures(model: Model, context: int) -> ComparedFigures:
     """Every figure that is compared, the same as the other reports have them."""
     counted = counts(model)
     stored = memory.memory_figures(model, assume(context=context))
-    computed = flops.flops_figures(model, workload(tokens=context))
+    computed = flops.flops_figures(model, check_workload(tokens=context))
     values: dict[Name, ShapeValue] = {("count", name): figure_at(counted, name) for name in COUNTED}
     values |= {("shape", name): value for name, value in model_shape(model.tree).items()}
     values |= {("memory", name): figure_at(stored, name) for name in STORED}

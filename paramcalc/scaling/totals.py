@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from paramcalc.assumptions import Assumptions
 from paramcalc.compute.flops import term_flops
-from paramcalc.compute.workload import workload
+from paramcalc.compute.workload import check_workload
 from paramcalc.footprint.cache import cache_totals
 from paramcalc.model import Model
 from paramcalc.tree.component import Component
@@ -102,9 +102,9 @@ class TotalsFolder:
     def __init__(self, base: Model, assumed: Assumptions) -> None:
         self.base, self.assumed = base, assumed
         source = assumed.source or next(fixed_source_tokens(language_model(base.tree)), None)
-        self.decoding = workload(tokens=1, context=assumed.context, source=source)
-        self.whole = workload(tokens=assumed.context, causal=True, source=source)
-        self.encoding = workload(tokens=assumed.context, source=assumed.context)
+        self.decoding = check_workload(tokens=1, context=assumed.context, source=source)
+        self.whole = check_workload(tokens=assumed.context, causal=True, source=source)
+        self.encoding = check_workload(tokens=assumed.context, source=assumed.context)
         # By whether the model generates. Each part is stored too, so that no other object can get its identity.
         self.around: Mapping[bool, dict[Hashable, Totals]] = {True: {}, False: {}}
         self.known: Mapping[bool, dict[Hashable, tuple[Totals, CountedPart]]] = {True: {}, False: {}}

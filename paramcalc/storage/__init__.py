@@ -1,1 +1,1 @@
-"""How tensors are stored: dtypes, quantisation formats and methods, GGUF."""
+"""Storage of tensors: dtypes, quantisation formats and methods, GGUF."""

@@ -1,7 +1,7 @@
-"""The matrix terms of a component, each with what it is done for: every token, every pair of tokens.
+"""FLOPs of a component as matrix terms, each executed per token, per pair of tokens, or per other unit.
 
-`Per` and `Limit` (`pairs.py`) are objects that hold all facts about them; folds and reports know none of them by name.
-A mixer with a new kind of work needs its component and one row.
+`Per` and `Limit` (`pairs.py`) are objects with all facts about a unit; folds and reports know none of them by name, so
+a mixer with a new kind of operation needs its component and one row here.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ TERM_KINDS: tuple[TermKind, ...] = ("matmul", "attention", "convolution", "recur
 
 
 class Per(NamedTuple):
-    """One of what a term is done for, and how many of them there are."""
+    """The unit for which a term is executed once, and the number of these units."""
 
     name: str
-    number: Callable[[Workload, FlopTerm], int]  # in one sequence
-    once: bool = False  # for all sequences of the batch together
-    in_encoder: Per | None = None  # in an encoder, where the tokens are those that it reads; None: the same
-    in_pairs: bool = False  # pairs of tokens, which a window limits
-    for_tokens: bool = True  # False: for images and sounds
-    note: Callable[[Workload], str] | None = None  # for readers of the figures
+    number: Callable[[Workload, FlopTerm], int]  # units in one sequence
+    once: bool = False  # executed once for the whole batch
+    in_encoder: Per | None = None  # the unit in an encoder, which reads the source tokens; None: the same
+    in_pairs: bool = False  # units are pairs of tokens, which a sliding window limits
+    for_tokens: bool = True  # False: executed for images and audio
+    note: Callable[[Workload], str] | None = None  # a note for the report, or an empty string
 
 
 def _pairs(work: Workload, term: FlopTerm) -> int:
@@ -37,30 +37,30 @@ def _pairs(work: Workload, term: FlopTerm) -> int:
 
 def _encoder_pairs(work: Workload, term: FlopTerm) -> int:
     read = work.encoder_tokens
-    return read * (term.limit.in_encoder(read, int(term.size)) if work.limited else read)
+    return read * (term.limit.in_encoder(read, int(term.size)) if work.excludes_masked_pairs else read)
 
 
 def _chunks(work: Workload, term: FlopTerm) -> int:
-    return 0 if work.stepping else -(-work.tokens // int(term.size))
+    return 0 if work.is_decode_step else -(-work.tokens // int(term.size))
 
 
 def _chunk_pairs(work: Workload, term: FlopTerm) -> int:
-    """Pairs of the state before the first chunk and those after each one."""
-    return 0 if work.stepping else (_chunks(work, term) + 1) ** 2
+    """Pairs of chunk states: the state before the first chunk and the states after each chunk."""
+    return 0 if work.is_decode_step else (_chunks(work, term) + 1) ** 2
 
 
 def _block_pairs(work: Workload, term: FlopTerm) -> int:
     """Pairs of tokens of the same chunk."""
     full, rest = divmod(work.tokens, int(term.size))
-    return 0 if work.stepping else full * int(term.size) ** 2 + rest**2
+    return 0 if work.is_decode_step else full * int(term.size) ** 2 + rest**2
 
 
 def _encoder_note(work: Workload) -> str:
-    return "the encoder ran before: its output's keys and values are cached" if work.past else ""
+    return "the encoder has run before; the keys and values of its output are cached" if work.past else ""
 
 
 def _step_note(work: Workload) -> str:
-    how = "step by step" if work.stepping else "in chunks, the last one filled up"
+    how = "one step at a time" if work.is_decode_step else "in chunks, with the last one padded"
     return f"recurrent layers are counted {how}"
 
 
@@ -81,7 +81,8 @@ PER_CHUNK_PAIR = Per("chunk pair", _chunk_pairs)
 PER_BLOCK_PAIR = Per("block pair", _block_pairs)
 PER_FULL_CHUNK = Per("whole chunk", lambda work, term: work.tokens // int(term.size))
 PER_REST_TOKEN = Per("rest", lambda work, term: work.tokens % int(term.size))  # tokens after the last full chunk
-PER_STEP = Per("step", lambda work, _: work.tokens if work.stepping else 0, note=_step_note)  # one token at a time
+# One token at a time.
+PER_STEP = Per("step", lambda work, _: work.tokens if work.is_decode_step else 0, note=_step_note)
 PER_SEQUENCE = Per("sequence", lambda _work, _term: 1)
 PER_CALL = Per("call", lambda _work, _term: 1, once=True)
 ROWS = (
@@ -89,13 +90,13 @@ ROWS = (
     *(PER_CHUNK, PER_CHUNK_PAIR, PER_BLOCK_PAIR, PER_FULL_CHUNK, PER_REST_TOKEN, PER_STEP),
     *(PER_SEQUENCE, PER_CALL, IN_TOWERS, NEVER),
 )
-# The words that recipes may write in the fields of a leaf.
+# The names that recipes may use in the fields of a leaf.
 PerWord = Literal["token", "pair", "source", "read", "sequence", "call", "tower", "never"]
 PER: Mapping[str, Per] = {row.name: row for row in ROWS}
 
 
 class FlopTerm(NamedTuple):
-    """A matrix term: `flops` (2 for each multiplication and addition) for each of what `per` counts."""
+    """A matrix term: `flops` for each unit of `per`. A multiply-add is 2 FLOPs."""
 
     name: str  # path in the tree: layers.0-31.attn.q_proj
     flops: Size
@@ -104,13 +105,13 @@ class FlopTerm(NamedTuple):
     category: Category = "other"
     limit: Limit = NO_LIMIT
     size: int = 1
-    padding: int = 0  # positions that the reference computes and cuts off again: the padding of a causal convolution
-    # Keys at most, where an indexer picks them: like a window this is not what the eager reference multiplies.
+    padding: int = 0  # positions that the reference computes and discards: the padding of a causal convolution
+    # The largest number of keys that an indexer selects; the eager reference computes all keys, as it does for windows.
     max_keys: int | None = None
-    inexact: str = ""  # why it is not quite what the reference multiplies, where it is not
-    copies: int = 1  # layers and their passes, experts that one token uses
+    inexact: str = ""  # why it differs from the reference; empty if it does not
+    copies: int = 1  # layers, their passes, and the experts of one token
 
     def times(self, work: Workload) -> int:
-        """How often it is done for the whole batch."""
+        """The number of executions for the whole batch."""
         number = self.per.number(work, self)
         return number if self.per.once else work.batch * number

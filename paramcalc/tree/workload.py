@@ -6,51 +6,51 @@ from typing import Literal
 
 from paramcalc.base.value import Frozen
 
-# Pairs that a window masks are left out; or counted, as the eager reference multiplies them.
+# "needed" excludes pairs that a window masks; "reference" counts them, as the eager reference computes them.
 Counting = Literal["needed", "reference"]
 
 
 class Workload(Frozen):
-    """`tokens` new ones in each of `batch` sequences, the last of `context` tokens; the earlier ones are cached.
+    """`tokens` new tokens in each of `batch` sequences of `context` tokens; the earlier tokens are cached.
 
-    `causal`: each token attends to those before it; else to all of the context, as eager attention multiplies the whole
-    square.
+    `causal`: each token attends to itself and earlier tokens; otherwise to all of the context, since eager attention
+    computes the full square.
     """
 
     tokens: int
     context: int
-    source: int = 0  # tokens that an encoder reads; 0: as many as it always does, or as the context
-    alone: bool = False  # there is no decoder: the encoder reads the tokens themselves
+    source: int = 0  # tokens that an encoder reads; 0: its fixed length, or the length of the context
+    encoder_only: bool = False  # the model has no decoder, and its encoder reads the tokens
     batch: int = 1
     causal: bool = False
     counting: Counting = "needed"
 
     @property
     def past(self) -> int:
-        """Tokens whose keys and values are cached."""
+        """The number of cached tokens."""
         return self.context - self.tokens
 
     @property
-    def stepping(self) -> bool:
-        """Whether one token continues a sequence: recurrent mixers then go step by step, not in chunks."""
+    def is_decode_step(self) -> bool:
+        """True if one token continues a sequence: recurrent mixers then run one step, not in chunks."""
         return self.tokens == 1 and self.past > 0
 
     @property
-    def limited(self) -> bool:
-        """Whether pairs that a window masks are left out."""
+    def excludes_masked_pairs(self) -> bool:
+        """True if pairs that a window masks are not counted."""
         return self.counting == "needed"
 
     @property
     def source_tokens(self) -> int:
-        """Tokens of an encoder's output."""
+        """Tokens of the encoder output."""
         return self.source or self.context
 
     @property
     def new_source_tokens(self) -> int:
-        """Those that an encoder reads now: it ran before, if there is a past."""
+        """Tokens that the encoder of an encoder-decoder model reads now: 0 if earlier tokens are cached."""
         return 0 if self.past else self.source_tokens
 
     @property
     def encoder_tokens(self) -> int:
-        """Tokens that pass through an encoder now."""
-        return self.tokens if self.alone else self.new_source_tokens
+        """Tokens that an encoder reads now."""
+        return self.tokens if self.encoder_only else self.new_source_tokens

@@ -14,7 +14,7 @@ import pytest
 import paramcalc
 from paramcalc.base.errors import ParamcalcError
 from paramcalc.components import SUBMODULES
-from paramcalc.compute.workload import workload
+from paramcalc.compute.workload import check_workload
 from paramcalc.tree.component import Component
 from paramcalc.tree.ops import PER, PER_CALL, PER_PAIR, FlopTerm
 from paramcalc.tree.pairs import LIMITS, STRIDE_LIMIT
@@ -135,7 +135,7 @@ def test_an_encoder_reads_its_source_once() -> None:
 
 
 def test_encoders_have_no_past() -> None:
-    with pytest.raises(ParamcalcError, match="keeps no past"):
+    with pytest.raises(ParamcalcError, match="an encoder has no cache"):
         paramcalc.flops(paramcalc.load("bert-base-uncased"), tokens=1, context=8)
 
 
@@ -160,7 +160,7 @@ def test_towers_are_left_out_and_that_is_said() -> None:
 
     assert report.components["ffn"] == text.components["ffn"]
     assert set(report.components) == {"attention", "ffn", "head"}
-    assert "towers and projectors are left out" in report.notes[0]
+    assert "towers and projectors are not included" in report.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -182,14 +182,14 @@ def test_towers_are_left_out_and_that_is_said() -> None:
         ("chunk", 3, dict(tokens=5, counting="reference"), 25),
         ("stride", 4, dict(tokens=10), 20),  # two whole groups each
         ("stride", 4, dict(tokens=10, causal=True), 10),  # 3 x 0 + 4 x 1 + 3 x 2
-        ("seen stride", 4, dict(tokens=10), 10),
-        ("seen stride", 4, dict(tokens=2, context=8), 3),
+        ("preceding stride", 4, dict(tokens=10), 10),
+        ("preceding stride", 4, dict(tokens=2, context=8), 3),
     ],
 )
 def test_pairs(limit: str, size: int, asked: dict[str, Any], pairs: int) -> None:
     (row,) = (row for row in LIMITS if row.name == limit)
 
-    assert FlopTerm("scores", 1, "attention", PER_PAIR, limit=row, size=size).times(workload(**asked)) == pairs
+    assert FlopTerm("scores", 1, "attention", PER_PAIR, limit=row, size=size).times(check_workload(**asked)) == pairs
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_pairs(limit: str, size: int, asked: dict[str, Any], pairs: int) -> None
 def test_an_indexer_picks_two_merged_keys(asked: dict[str, Any], pairs: int) -> None:
     work = FlopTerm("scores", 1, "attention", PER_PAIR, limit=STRIDE_LIMIT, size=4, max_keys=2)
 
-    assert work.times(workload(**asked)) == pairs
+    assert work.times(check_workload(**asked)) == pairs
 
 
 @pytest.mark.parametrize(
@@ -220,12 +220,12 @@ def test_an_indexer_picks_two_merged_keys(asked: dict[str, Any], pairs: int) -> 
     ],
 )
 def test_recurrences_go_in_chunks_or_step_by_step(per: str, asked: dict[str, int], times: int) -> None:
-    assert FlopTerm("state", 1, "recurrence", PER[per], size=64).times(workload(**asked)) == times
+    assert FlopTerm("state", 1, "recurrence", PER[per], size=64).times(check_workload(**asked)) == times
 
 
 def test_batches_multiply() -> None:
-    assert FlopTerm("x", 1).times(workload(tokens=5, batch=3)) == 15
-    assert FlopTerm("x", 1, per=PER_CALL).times(workload(tokens=5, batch=3)) == 1
+    assert FlopTerm("x", 1).times(check_workload(tokens=5, batch=3)) == 15
+    assert FlopTerm("x", 1, per=PER_CALL).times(check_workload(tokens=5, batch=3)) == 1
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_batches_multiply() -> None:
 )
 def test_settings_that_are_refused(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(ParamcalcError, match=said):
-        workload(**asked)
+        check_workload(**asked)
 
 
 # -- published rules ---------------------------------------------------------------------------------------------

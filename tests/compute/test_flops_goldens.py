@@ -8,7 +8,7 @@ import pytest
 
 import paramcalc
 from paramcalc.compute.flops import flops_figures, inexact_reasons
-from paramcalc.compute.workload import workload
+from paramcalc.compute.workload import check_workload
 from paramcalc.tree.language import language_model
 from tests.goldens.store import COUNT, FLOPS, Record
 
@@ -60,7 +60,9 @@ def test_flops_equal_those_of_the_reference_and_windows_alone_make_a_difference(
     """Within all windows, the figures that one gets unasked are the reference's too."""
     for name, model, run in measured(family):
         asked = {key: run[key] for key in ("tokens", "batch", "source")}
-        reference, unasked = (flops_figures(model, workload(**asked, counting=how)) for how in ("reference", "needed"))
+        reference, unasked = (
+            flops_figures(model, check_workload(**asked, counting=how)) for how in ("reference", "needed")
+        )
         told = name not in CONTRADICTIONS and not REASONS & set(reference["notes"])
         if told:
             assert reference["forward"]["total"] == sum(run["flops"].values()), (name, asked)

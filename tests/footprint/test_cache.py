@@ -259,7 +259,7 @@ def test_a_scheme_that_is_not_known_is_said() -> None:
     report = memory(tiny(quantization_config={"quant_method": "modelopt", "kv_cache_scheme": scheme}))
 
     assert report.model.status == "approximate"
-    assert any("quantises its cache" in warning for warning in report.warnings)
+    assert any("KV-cache quantisation of the checkpoint" in warning for warning in report.warnings)
     assert report.kv_cache.bytes_per_token == 1536
 
 
@@ -277,7 +277,7 @@ def test_encoders_keep_nothing_and_say_so() -> None:
     report = memory("bert-base-uncased", context=512)
 
     assert report.kv_cache.bytes == report.state.bytes == 0
-    assert report.notes == ("nothing is kept between tokens: all of the input is seen at once",)
+    assert report.notes == ("no KV cache or state: the model reads all of the input at once",)
 
 
 def test_a_decoder_keeps_what_its_encoder_made_once() -> None:

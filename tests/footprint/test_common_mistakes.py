@@ -148,7 +148,7 @@ def test_encoders_have_no_cache() -> None:
     report = memory("bert-base-uncased", 512)
 
     assert (report.kv_cache.bytes, report.state.bytes) == (0, 0)
-    assert report.notes == ("nothing is kept between tokens: all of the input is seen at once",)
+    assert report.notes == ("no KV cache or state: the model reads all of the input at once",)
 
 
 def test_gigabytes_are_not_gibibytes(run: Run) -> None:

@@ -26,7 +26,7 @@ def lines(explanation: Explanation, name: str) -> list[Line]:
 def test_keys_and_values_of_llama3_8b_by_hand() -> None:
     found = explained("llama3-8b", context=131_072, batch=4)
     (entry,) = lines(found, "key + value")
-    (held,) = lines(found, "all of them")
+    (held,) = lines(found, "all entries")
     (cache,) = lines(found, "= kv cache")
 
     assert (entry.formula, entry.numbers, entry.result) == ("2 g d_h x bfloat16", "2 x 8 x 128 x 2", 4_096)
@@ -36,7 +36,7 @@ def test_keys_and_values_of_llama3_8b_by_hand() -> None:
 
 
 def test_windows_have_as_many_entries_as_they_are_wide() -> None:
-    sliding, full = lines(explained("gpt-oss-20b"), "all of them")
+    sliding, full = lines(explained("gpt-oss-20b"), "all entries")
 
     assert (sliding.formula, sliding.numbers) == ("layers x min(T, 128) x entry", "12 x 128 x 2,048")
     assert (full.formula, full.numbers) == ("layers x T x entry", "12 x 8,192 x 2,048")
@@ -124,14 +124,14 @@ def test_other_formats(run: Run, fmt: str) -> None:
     code, out, _ = run("memory", "gpt2", "--explain", "--format", fmt)
 
     assert code == 0
-    assert "all of them" in out
+    assert "all entries" in out
 
 
 def test_an_encoder_keeps_nothing() -> None:
     found = explained("bert-base-uncased", context=512)
 
     assert not lines(found, "= kv cache")
-    assert "nothing is kept" in found.lines[-1].name
+    assert "no KV cache or state" in found.lines[-1].name
 
 
 def test_what_has_no_figures_is_folded() -> None:

@@ -18,7 +18,7 @@ from paramcalc import reports
 from paramcalc.assumptions import assume
 from paramcalc.compute.flops import flops_figures
 from paramcalc.compute.trace import trace_figures
-from paramcalc.compute.workload import workload
+from paramcalc.compute.workload import check_workload
 from paramcalc.counting.count import count_figures
 from paramcalc.footprint.devices import find_device, known_devices
 from paramcalc.footprint.fit import device_info, fit_figures, utilization
@@ -211,8 +211,8 @@ ANSWERS: dict[str, tuple[type[Report], Callable[[paramcalc.Model], Mapping[str, 
     "count": (CountReport, count_figures),
     "memory": (MemoryReport, lambda model: memory_figures(model, assume(context=8192, pipeline_parallel=2))),
     "fit": (FitReport, fit_answer),
-    "flops": (FlopsReport, lambda model: flops_figures(model, workload(tokens=100))),
-    "trace": (TraceReport, lambda model: trace_figures(model, workload(tokens=100))),
+    "flops": (FlopsReport, lambda model: flops_figures(model, check_workload(tokens=100))),
+    "trace": (TraceReport, lambda model: trace_figures(model, check_workload(tokens=100))),
     "scale": (ScaleReport, sweep_answer),
     "design": (DesignReport, design_answer),
     "compare": (CompareReport, lambda model: compare_figures([model, MODELS[0]])),

@@ -29,7 +29,7 @@ SeventyBillionRule = Literal["never", "80 layers", "80 layers in groups", "68 la
 
 
 class Architecture(NamedTuple):
-    """How llama.cpp stores one architecture."""
+    """The differences of one llama.cpp architecture from the usual layout."""
 
     name: str
     fused: tuple[Fusion, ...] = ()  # matrices stored as one, concatenated by rows

@@ -31,7 +31,7 @@ class SchemeRule(NamedTuple):
 
 
 class QuantizationScheme(NamedTuple):
-    """How a checkpoint is quantised.
+    """The quantisation of a checkpoint: a default format, and rules for exceptions.
 
     The first rule that matches a tensor decides its format. A tensor without a rule has `format` if `applies_to` covers
     it, and stays unquantised otherwise.
