@@ -97,7 +97,7 @@ def test_tables_that_not_all_checkpoints_repeat_are_said(family: str, estimate: 
     report = paramcalc.memory(model, context=1, include_mtp=True)
 
     assert report.weights.estimate is estimate
-    assert any("once more" in warning for warning in report.warnings) is estimate
+    assert any("counted again" in warning for warning in report.warnings) is estimate
 
 
 def test_dtypes_that_nobody_read_are_an_estimate() -> None:
