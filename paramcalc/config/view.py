@@ -48,6 +48,7 @@ class Config:
         self.text_only = text_only  # count only the language model of a multimodal model
         self.doubts: list[str] = []  # reasons why the count may not be exact
         self.notes: list[str] = []  # remarks that do not make the count inexact
+        self.assumed: dict[str, tuple[str, Any]] = {}  # sections not in the file: kind and component that is built
         self.counted: set[str] = set()  # keys of activations whose parameters the recipe counts
         self._schema = schema
         self._root = root
@@ -79,6 +80,7 @@ class Config:
             fields=fields,
             doubts=[],
             notes=[],
+            assumed={},
             _root=root,
             _sections={},
             _source_sections=self._sections or self._source_sections,

@@ -9,6 +9,7 @@ from paramcalc.base.errors import ConfigError, ParamcalcError, StrictError, one_
 from paramcalc.config import audit
 from paramcalc.families.registry import find_family, get_family, index
 from paramcalc.loading.architecture import counted_class, stated_architecture, string_field
+from paramcalc.loading.assumed_sections import assumed_section_notes
 from paramcalc.loading.checkpoint import checkpoint_dtype, known_dtype, quantization_config
 from paramcalc.loading.facts import checkpoint_facts, config_facts
 from paramcalc.loading.variants import NATIVE_TYPE, ConfigModelSource, NativeModelSource
@@ -117,6 +118,8 @@ def _config_model(
     dtype_name, notes = checkpoint_dtype(fields, family.name, origin, quantised=quantization is not None)
     if not set(fields) - {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version"}:
         notes.append(f"{family.name}: the config states no sizes; all are defaults of {family.main_class}")
+    elif not text_only:
+        notes += assumed_section_notes(view, tree)
     return _model(
         document,
         about,
