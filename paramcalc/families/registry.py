@@ -208,6 +208,16 @@ def class_exists(name: str, architecture: str) -> bool:
     )
 
 
+def class_owners(architecture: str) -> list[str]:
+    """The families that have this class; the one that bears its name comes first."""
+    owners = [
+        name
+        for name, entry in index().items()
+        if entry.main_class == architecture or architecture in _classes().get(name, ())
+    ]
+    return sorted(owners, key=lambda name: normalised(name) != normalised(split_class(architecture)[0]))
+
+
 @cache
 def _refused() -> dict[str, str]:
     """Types of transformers without a recipe, with the reason."""

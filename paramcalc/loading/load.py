@@ -106,7 +106,7 @@ def _config_model(
     model_type, stated = string_field(fields, "model_type", origin), stated_architecture(fields, origin)
     family = find_family(model_type, stated, origin) if as_family is None else get_family(as_family)
     foreign = as_family is not None and family.name != model_type
-    architecture, head, doubts = counted_class(family, stated, model_type, foreign=foreign)
+    architecture, head, doubts = counted_class(family, stated, model_type, origin, foreign=foreign)
     variants = ConfigModelSource(fields, origin, family, architecture, head, text_only)
     view = variants.view(overrides)
     tree = variants.build(view)
