@@ -128,6 +128,10 @@ IRREGULAR_CLASSES = {
 }
 
 
+# Families of classes whose files name the model_type of another family: grok-2's say git.
+FAMILY_BY_CLASS = {"Grok1ForCausalLM": "grok-2"}
+
+
 def split_class(architecture: str) -> tuple[str, str | None]:
     """`LlamaForCausalLM` as ("Llama", "lm"); the head is None if the ending is unknown."""
     if architecture in IRREGULAR_CLASSES:
@@ -229,6 +233,8 @@ def find_family(model_type: str | None, architecture: str | None, origin: str) -
 
     Raises UnknownFamilyError, with the nearest names as a hint.
     """
+    if architecture in FAMILY_BY_CLASS:
+        return get_family(FAMILY_BY_CLASS[architecture])
     if model_type in index():
         return get_family(model_type)
     if architecture:

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from paramcalc.base.errors import ConfigError
-from paramcalc.families.registry import Family, class_exists, class_owners, get_family, normalised, split_class
+from paramcalc.families.registry import (
+    FAMILY_BY_CLASS,
+    Family,
+    class_exists,
+    class_owners,
+    get_family,
+    normalised,
+    split_class,
+)
 
 
 def string_field(fields: Mapping[str, Any], key: str, origin: str) -> str | None:
@@ -41,7 +49,7 @@ def counted_class(
     if foreign:
         return family.main_class, main_head, [f"{model_type or stated} is counted as if it were {family.name}"]
     doubts = []
-    if model_type != family.name:
+    if model_type != family.name and stated not in FAMILY_BY_CLASS:
         problem = "no model_type is stated" if model_type is None else f"model_type {model_type!r} is not known"
         doubts.append(f"{problem}; counted as {family.name}, the family of the class in architectures")
     if stated is None:
