@@ -55,8 +55,8 @@ def counted_class(
     if stated is None:
         return family.main_class, main_head, doubts
     prefix, head = split_class(stated)
-    owners = class_owners(stated)
     if head is None or normalised(prefix) not in family.class_prefixes:
+        owners = class_owners(stated)
         known_as = f"belongs to {owners[0]}" if owners else "is not known"
         if owners and not any(reads_like(family, get_family(owner)) for owner in owners):
             raise ConfigError(
@@ -70,6 +70,7 @@ def counted_class(
         stated == family.main_class or class_exists(family.name, stated) or class_exists(family.name, same_by_main_name)
     )
     if not known:
+        owners = class_owners(stated)
         lacks = f"{stated!r} takes the config of {owners[0]}" if owners else f"transformers has no class {stated!r}"
         doubts.append(f"{family.name}: {lacks}; its head is inferred from the suffix")
     return stated, head, doubts
