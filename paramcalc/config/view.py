@@ -337,6 +337,10 @@ class Config:
         value = self.raw(name)
         return str(self._schema.defaults.get(name) if value is None else value)
 
+    def read_keys(self) -> list[str]:
+        """Keys of the file that the recipe has read."""
+        return [key for key in self.fields if key in self._read]
+
     def unknown_keys(self) -> Iterator[tuple[str, Any]]:
         """Keys, with their values, that the schema does not know and the recipe has not read; null values are skipped.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from paramcalc.base.errors import ConfigError, ParamcalcError, StrictError, one_line
 from paramcalc.config import audit
+from paramcalc.config.view import Config
 from paramcalc.families.registry import find_family, get_family, index
 from paramcalc.loading.architecture import counted_class, stated_architecture, string_field
 from paramcalc.loading.assumed_sections import assumed_section_notes
@@ -116,6 +117,8 @@ def _config_model(
         doubts.append(f"{family.name}: this family has not been verified against a reference")
     quantization, in_section = quantization_config({**document.sidecars, **fields})
     dtype_name, notes = checkpoint_dtype(fields, family.name, origin, quantised=quantization is not None)
+    check_sizes_were_read(view)
+    assumed = [doubt for field, doubt in document.doubts.items() if field not in overrides]
     if not set(fields) - {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version"}:
         notes.append(f"{family.name}: the config states no sizes; all are defaults of {family.main_class}")
     elif not text_only:
@@ -131,9 +134,19 @@ def _config_model(
         variants=variants._replace(fields=fields),
         quantization=quantization,
         quantised_towers=not in_section,
-        doubts=list(dict.fromkeys(doubts)),
-        notes=notes + audit.config_notes(view),
+        doubts=list(dict.fromkeys([*assumed, *doubts])),
+        notes=[*document.notes, *notes, *audit.config_notes(view)],
     )
+
+
+def check_sizes_were_read(view: Config) -> None:
+    """Refuse a config whose sizes all stand under keys that the family does not read: the count would be defaults."""
+    unread = audit.unread_sizes(view)
+    if unread and not audit.read_sizes(view):
+        raise ConfigError(
+            f"{view.family}: no size was read, and {', '.join(map(repr, unread[:3]))} not recognised in {view.origin}",
+            f"`paramcalc families {view.family}` lists the fields it reads",
+        )
 
 
 def _model(

@@ -110,6 +110,8 @@ def _read_directory(path: Path) -> Document:
     config = path / "config.json"
     if config.exists():
         return read_path(config)
+    if (path / "params.json").exists():
+        return read_path(path / "params.json")
     if (path / "adapter_config.json").exists():
         raise adapter_error(str(path))
     if (path / "modules.json").exists():

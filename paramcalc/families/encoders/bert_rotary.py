@@ -23,6 +23,7 @@ def nomic_bert(c: Config) -> Block:
     before = embeddings(c, c.hidden_size, rows=0)
     if c.num_experts and c.moe_every_n_layers:
         return encoder(c, before, nomic_moe_layers(c), heads)
+    ignored_fields(c, num_experts=0, moe_every_n_layers=0)
     ignored_fields(c, qkv_proj_bias=False, mlp_fc1_bias=False, mlp_fc2_bias=False, activation_function="swiglu")
     return encoder(c, before, encoder_layer(c, attn=gqa(c), ffn=glu(c)), heads)
 
