@@ -9,6 +9,7 @@ from paramcalc.base.errors import ConfigError, ParamcalcError, StrictError, one_
 from paramcalc.config import audit
 from paramcalc.config.view import Config
 from paramcalc.families.registry import find_family, get_family, index
+from paramcalc.loading.adapter import adapter_note
 from paramcalc.loading.architecture import counted_class, stated_architecture, string_field
 from paramcalc.loading.assumed_sections import assumed_section_notes
 from paramcalc.loading.checkpoint import checkpoint_dtype, known_dtype, quantization_config
@@ -118,6 +119,7 @@ def _config_model(
     quantization, in_section = quantization_config({**document.sidecars, **fields})
     dtype_name, notes = checkpoint_dtype(fields, family.name, origin, quantised=quantization is not None)
     check_sizes_were_read(view)
+    companions = [*document.notes, *([] if document.adapter is None else [adapter_note(document.adapter, tree)])]
     assumed = [doubt for field, doubt in document.doubts.items() if field not in overrides]
     if not set(fields) - {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version"}:
         notes.append(f"{family.name}: the config states no sizes; all are defaults of {family.main_class}")
@@ -135,7 +137,7 @@ def _config_model(
         quantization=quantization,
         quantised_towers=not in_section,
         doubts=list(dict.fromkeys([*assumed, *doubts])),
-        notes=[*document.notes, *notes, *audit.config_notes(view)],
+        notes=[*companions, *notes, *audit.config_notes(view)],
     )
 
 
