@@ -42,6 +42,26 @@ def unread_keys(view: Config) -> list[str]:
     ]
 
 
+def unread_sizes(view: Config) -> list[str]:
+    """The unread keys that may be sizes: whole numbers above 1."""
+    unread = set(unread_keys(view))
+    keys = ((f"{one.path}{key}", value) for one in all_views(view) for key, value in one.unknown_keys())
+    return [key for key, value in keys if key in unread and type(value) is int and value > 1]
+
+
+def read_sizes(view: Config) -> list[str]:
+    """The stated whole numbers that a recipe read, without those that files of all kinds have under one name."""
+    return [
+        f"{one.path}{key}"
+        for one in all_views(view)
+        for key in one.read_keys()
+        if type(one.fields[key]) is int and key not in COMMON_SIZES
+    ]
+
+
+COMMON_SIZES = frozenset(("vocab_size", "max_position_embeddings", "num_labels"))
+
+
 def learned_activations(view: Config) -> list[tuple[str, str]]:
     """Keys that state an activation with parameters of its own, which the recipe does not count, and its name.
 

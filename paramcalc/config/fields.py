@@ -92,6 +92,7 @@ MAY_BE_ZERO = frozenset(
         "num_local_experts",
         "num_shared_experts",
         "moe_num_shared_experts",
+        "moe_every_n_layers",
         "shared_intermediate_size",
         "num_dense_layers",
         "moe_layer_start_index",

@@ -48,6 +48,7 @@ class Config:
         self.text_only = text_only  # count only the language model of a multimodal model
         self.doubts: list[str] = []  # reasons why the count may not be exact
         self.notes: list[str] = []  # remarks that do not make the count inexact
+        self.assumed: dict[str, tuple[str, Any]] = {}  # sections not in the file: kind and component that is built
         self.counted: set[str] = set()  # keys of activations whose parameters the recipe counts
         self._schema = schema
         self._root = root
@@ -79,6 +80,7 @@ class Config:
             fields=fields,
             doubts=[],
             notes=[],
+            assumed={},
             _root=root,
             _sections={},
             _source_sections=self._sections or self._source_sections,
@@ -334,6 +336,10 @@ class Config:
         self.counted.update(self._keys(name))
         value = self.raw(name)
         return str(self._schema.defaults.get(name) if value is None else value)
+
+    def read_keys(self) -> list[str]:
+        """Keys of the file that the recipe has read."""
+        return [key for key in self.fields if key in self._read]
 
     def unknown_keys(self) -> Iterator[tuple[str, Any]]:
         """Keys, with their values, that the schema does not know and the recipe has not read; null values are skipped.

@@ -128,6 +128,10 @@ IRREGULAR_CLASSES = {
 }
 
 
+# Families of classes whose files name the model_type of another family: grok-2's say git.
+FAMILY_BY_CLASS = {"Grok1ForCausalLM": "grok-2"}
+
+
 def split_class(architecture: str) -> tuple[str, str | None]:
     """`LlamaForCausalLM` as ("Llama", "lm"); the head is None if the ending is unknown."""
     if architecture in IRREGULAR_CLASSES:
@@ -208,6 +212,16 @@ def class_exists(name: str, architecture: str) -> bool:
     )
 
 
+def class_owners(architecture: str) -> list[str]:
+    """The families that have this class; the one that bears its name comes first."""
+    owners = [
+        name
+        for name, entry in index().items()
+        if entry.main_class == architecture or architecture in _classes().get(name, ())
+    ]
+    return sorted(owners, key=lambda name: normalised(name) != normalised(split_class(architecture)[0]))
+
+
 @cache
 def _refused() -> dict[str, str]:
     """Types of transformers without a recipe, with the reason."""
@@ -219,6 +233,8 @@ def find_family(model_type: str | None, architecture: str | None, origin: str) -
 
     Raises UnknownFamilyError, with the nearest names as a hint.
     """
+    if architecture in FAMILY_BY_CLASS:
+        return get_family(FAMILY_BY_CLASS[architecture])
     if model_type in index():
         return get_family(model_type)
     if architecture:

@@ -7,8 +7,11 @@ from typing import Any
 
 from paramcalc.base.errors import ConfigError, ParamcalcError, StrictError, one_line
 from paramcalc.config import audit
+from paramcalc.config.view import Config
 from paramcalc.families.registry import find_family, get_family, index
+from paramcalc.loading.adapter import adapter_note
 from paramcalc.loading.architecture import counted_class, stated_architecture, string_field
+from paramcalc.loading.assumed_sections import assumed_section_notes
 from paramcalc.loading.checkpoint import checkpoint_dtype, known_dtype, quantization_config
 from paramcalc.loading.facts import checkpoint_facts, config_facts
 from paramcalc.loading.variants import NATIVE_TYPE, ConfigModelSource, NativeModelSource
@@ -105,7 +108,7 @@ def _config_model(
     model_type, stated = string_field(fields, "model_type", origin), stated_architecture(fields, origin)
     family = find_family(model_type, stated, origin) if as_family is None else get_family(as_family)
     foreign = as_family is not None and family.name != model_type
-    architecture, head, doubts = counted_class(family, stated, model_type, foreign=foreign)
+    architecture, head, doubts = counted_class(family, stated, model_type, origin, foreign=foreign)
     variants = ConfigModelSource(fields, origin, family, architecture, head, text_only)
     view = variants.view(overrides)
     tree = variants.build(view)
@@ -115,8 +118,13 @@ def _config_model(
         doubts.append(f"{family.name}: this family has not been verified against a reference")
     quantization, in_section = quantization_config({**document.sidecars, **fields})
     dtype_name, notes = checkpoint_dtype(fields, family.name, origin, quantised=quantization is not None)
+    check_sizes_were_read(view)
+    companions = [*document.notes, *([] if document.adapter is None else [adapter_note(document.adapter, tree)])]
+    assumed = [doubt for field, doubt in document.doubts.items() if field not in overrides]
     if not set(fields) - {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version"}:
         notes.append(f"{family.name}: the config states no sizes; all are defaults of {family.main_class}")
+    elif not text_only:
+        notes += assumed_section_notes(view, tree)
     return _model(
         document,
         about,
@@ -128,9 +136,19 @@ def _config_model(
         variants=variants._replace(fields=fields),
         quantization=quantization,
         quantised_towers=not in_section,
-        doubts=list(dict.fromkeys(doubts)),
-        notes=notes + audit.config_notes(view),
+        doubts=list(dict.fromkeys([*assumed, *doubts])),
+        notes=[*companions, *notes, *audit.config_notes(view)],
     )
+
+
+def check_sizes_were_read(view: Config) -> None:
+    """Refuse a config whose sizes all stand under keys that the family does not read: the count would be defaults."""
+    unread = audit.unread_sizes(view)
+    if unread and not audit.read_sizes(view):
+        raise ConfigError(
+            f"{view.family}: no size was read, and {', '.join(map(repr, unread[:3]))} not recognised in {view.origin}",
+            f"`paramcalc families {view.family}` lists the fields it reads",
+        )
 
 
 def _model(

@@ -16,6 +16,9 @@ class Document(NamedTuple):
     name: str  # of the model
     origin: str  # the file or preset, for messages
     sidecars: Mapping[str, Any] = {}  # quantisation files next to the config, by file name
+    notes: tuple[str, ...] = ()  # remarks about how it was read, and about what is next to it
+    adapter: Mapping[str, Any] | None = None  # the adapter_config.json next to it
+    doubts: Mapping[str, str] = {}  # fields that the file does not state, and what is assumed
 
 
 class HasToDict(Protocol):

@@ -13,6 +13,7 @@ from typing import Any
 
 from paramcalc.base.errors import SourceError, nearest
 from paramcalc.sources import presets
+from paramcalc.sources.companions import companion_adapter, companion_notes
 from paramcalc.sources.document import QUANTIZATION_SIDECARS, Document, Source
 from paramcalc.sources.parse import LARGEST_FILE, adapter_error, check_model_config, parse_document, within_size_limit
 
@@ -87,13 +88,19 @@ def read_path(path: Path) -> Document:
         if path.is_dir():
             return _read_directory(path)
         document = parse_document(_bytes(path), _name(path), str(path), yaml=_has_yaml_suffix(path))
-        return document._replace(sidecars=_sidecars(path)) if path.name == "config.json" else document
+        return _with_companions(document, path) if path.name == "config.json" else document
     except FileNotFoundError as error:
         raise SourceError(f"no such file: {path}", _missing_hint(path)) from error
     except PermissionError as error:
         raise SourceError(f"not allowed to read {path}", "check its permissions") from error
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _with_companions(document: Document, config: Path) -> Document:
+    """The document with what is saved next to a config.json."""
+    notes = (*document.notes, *companion_notes(config))
+    return document._replace(sidecars=_sidecars(config), notes=notes, adapter=companion_adapter(config))
 
 
 def _sidecars(config: Path) -> dict[str, Any]:
@@ -110,6 +117,8 @@ def _read_directory(path: Path) -> Document:
     config = path / "config.json"
     if config.exists():
         return read_path(config)
+    if (path / "params.json").exists():
+        return read_path(path / "params.json")
     if (path / "adapter_config.json").exists():
         raise adapter_error(str(path))
     if (path / "modules.json").exists():

@@ -7,6 +7,7 @@ from typing import Any
 
 from paramcalc.base.errors import SourceError
 from paramcalc.sources.document import Document
+from paramcalc.sources.original_formats import translated
 
 LARGEST_FILE = 10 * 2**20  # bytes; a config is a few KiB, and ten MiB leave room for the longest ignore lists
 MOST_ALIASES = 100  # a limit against YAML bombs
@@ -118,7 +119,7 @@ def check_model_config(fields: dict[str, Any], name: str, origin: str) -> Docume
         for keys, kind in NOT_MODEL_CONFIGS:
             if keys <= fields.keys():
                 raise SourceError(f"{origin} is {kind}, not a model's config", "give the config.json next to it")
-    return Document(fields, name, origin)
+    return translated(Document(fields, name, origin))
 
 
 def adapter_error(origin: str) -> SourceError:

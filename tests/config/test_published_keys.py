@@ -219,7 +219,11 @@ def test_keys_of_published_files_leave_a_count_exact(architecture: str, fields: 
 @pytest.mark.parametrize(
     ("architecture", "fields", "key"),
     [  # the Hub's own class has other tensors than the one of that name in transformers
-        ("BertForMaskedLM", {"model_type": "bert", "alibi_starting_size": 512}, "alibi_starting_size"),
+        (
+            "BertForMaskedLM",
+            {"model_type": "bert", "hidden_size": 768, "alibi_starting_size": 512},
+            "alibi_starting_size",
+        ),
         ("JinaBertForMaskedLM", {"model_type": "bert", "feed_forward_type": "geglu"}, "feed_forward_type"),
         ("GPT2LMHeadCustomModel", {"model_type": "gpt2", "attention_head_type": "multiquery"}, "attention_head_type"),
         ("EsmForMaskedLM", {"model_type": "esm", "vocab_size": 33, "add_bias_fnn": False}, "add_bias_fnn"),

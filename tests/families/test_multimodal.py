@@ -184,3 +184,63 @@ def test_an_override_does_not_hide_fields_that_stand_at_the_top() -> None:
         paramcalc.load(flat, overrides={"text_config.num_hidden_layers": 2})
     assert error.value.hint == "use --set num_hidden_layers=..."
     assert paramcalc.load(flat, overrides={"vision_config.depth": 2}).status == "exact"
+
+
+# -- sections that the config does not have --------------------------------------------------------------------------
+
+# A language model that was cut out of Qwen3.5-2B; its file has the fields of text_config and no vision_config.
+TEXT_CONVERSION = {
+    "architectures": ["Qwen3_5ForConditionalGeneration"],
+    "model_type": "qwen3_5",
+    "tie_word_embeddings": True,
+    "text_config": {
+        "model_type": "qwen3_5_text",
+        "dtype": "bfloat16",
+        "hidden_size": 2048,
+        "intermediate_size": 6144,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 2,
+        "head_dim": 256,
+        "linear_num_key_heads": 16,
+        "linear_num_value_heads": 16,
+        "mamba_ssm_dtype": "float32",
+        "vocab_size": 248320,
+    },
+}
+
+
+def test_a_default_tower_is_named_with_its_parameters() -> None:
+    """Exact, because Qwen3_5ForConditionalGeneration does build the tower of its default vision_config."""
+    model = paramcalc.load(TEXT_CONVERSION)
+
+    assert model.status == "exact"
+    assert model.warnings == (
+        "qwen3_5: the config has no vision_config; the default qwen3_5_vision is counted, 415,891,440 parameters; "
+        "--text-only leaves out towers and projectors",
+    )
+
+
+def test_without_the_default_tower_the_bytes_are_those_of_the_file() -> None:
+    """3,763,692,313 bytes of published weights are these and the header of the file."""
+    model = paramcalc.load(TEXT_CONVERSION, text_only=True)
+
+    assert paramcalc.memory(model, context=8).weights.bytes == 3_763_650_752
+    assert model.warnings == ()
+
+
+# The classes of these have no section for a tower, none that is counted (perception_lm), or their golden states it.
+WITHOUT_A_SECTION = {"neomme", "udop", "fuyu", "perception_lm"}
+STATED = {name for name, golden in WITH_TOWERS.items() if {"vision_config", "encoder"} & golden["config"].keys()}
+
+
+@pytest.mark.parametrize("name", sorted(set(WITH_TOWERS) - WITHOUT_A_SECTION - STATED))
+def test_every_family_names_the_towers_that_it_assumes(name: str) -> None:
+    model = paramcalc.load({**WITH_TOWERS[name]["config"], "use_cache": True})
+
+    assert any("the config has no " in warning and " is counted, " in warning for warning in model.warnings)
+
+
+@pytest.mark.parametrize("name", ["qwen2.5-vl-3b", "gemma3-4b", "qwen3-vl-2b"])
+def test_published_configs_assume_no_tower(name: str) -> None:
+    assert not any("the config has no" in warning for warning in paramcalc.load(name).warnings)

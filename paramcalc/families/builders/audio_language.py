@@ -8,7 +8,7 @@ from paramcalc.config.view import Config
 from paramcalc.families.builders.encoder_decoder import BartLayout, spectrogram_encoder
 from paramcalc.families.builders.heads import unknown_head
 from paramcalc.families.builders.projectors import two_layers
-from paramcalc.families.builders.towers import tower_in
+from paramcalc.families.builders.towers import assume, tower_in
 from paramcalc.families.builders.vision_language import assemble_multimodal, was_untied_in_v4
 from paramcalc.families.registry import get_family
 from paramcalc.tree.component import Component
@@ -24,9 +24,10 @@ def audio_tower(c: Config) -> tuple[Block, Config]:
     kind = section.raw("model_type") or declared.kind
     known = kind in (declared.kind, *declared.spellings)
     c.require(known, f"audio_config is a {kind}", "only Whisper's encoder can be counted here")
-    return block(
-        "other", **spectrogram_encoder(section, WHISPER_LAYOUT._replace(norms=None), role="audio").items
-    ), section
+    encoder = spectrogram_encoder(section, WHISPER_LAYOUT._replace(norms=None), role="audio")
+    tower = block("other", **encoder.items)
+    assume(c, "audio_config", kind, tower)
+    return tower, section
 
 
 def audio_text_model(c: Config, *, tied: bool, completes: bool = False) -> tuple[Component, int]:

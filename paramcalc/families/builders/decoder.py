@@ -79,6 +79,10 @@ def post_norm_layer(c: Config, hidden: int | None) -> Block:
 # -- whole models -------------------------------------------------------------------------------------------------
 
 Parts = Component | Mapping[Any, Component]
+# Lists of sizes for each layer of a pruned model, which no class of transformers reads (its pull request 40840).
+HEADS_KEY = "layer_head_num"
+WIDTH_KEYS = ("layer_inter_size", "layer_intermediate_sizes")
+PRUNED_KEYS = frozenset((HEADS_KEY, *WIDTH_KEYS))
 
 
 def decoder(
@@ -98,6 +102,11 @@ def decoder(
     each layer. `around`: other arguments of causal_lm.
     """
     norm = norm or rms(c)
+    if not PRUNED_KEYS.isdisjoint(c.fields):
+        from paramcalc.families.builders.pruned import pruned_parts
+
+        attn, words = pruned_parts(c, attn, words)
+        ffn, ffn_words = pruned_parts(c, ffn, ffn_words)
     if words is None and ffn_words is None:
         return causal_lm(c, Run(c.num_hidden_layers, layer(norm, attn, ffn)), norm=norm, **around)
     kinds, order = word_pairs(tuple(words or ()), tuple(ffn_words or ()))

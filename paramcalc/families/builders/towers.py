@@ -12,6 +12,7 @@ from typing import Any
 from paramcalc.config.schema import ConfigSchema
 from paramcalc.config.view import Config
 from paramcalc.families.schemas import config_schema, schema_entry
+from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block
 
 TowerRecipe = Callable[[Config], Block]
@@ -69,7 +70,15 @@ def tower_in(c: Config, section: str, *, kind: str | None = None, **fixed: Any) 
         read = read._replace(defaults={**read.defaults, **declared.defaults})
     view = c.section(section, read._replace(fixed={**read.fixed, **fixed}), family=kind)
     require_model_type(c, section, kind)
-    return tower_recipe(kind)(view), view
+    built = tower_recipe(kind)(view)
+    assume(c, section, kind, built)
+    return built, view
+
+
+def assume(c: Config, section: str, kind: str, part: Component) -> None:
+    """Remember a part that the class builds from its defaults where the file has no such section."""
+    if not c.raw(section):
+        c.assumed[c.path + section] = (kind, part)
 
 
 # Towers that a config may name freely: complete models without a merger.

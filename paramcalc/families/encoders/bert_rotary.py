@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from paramcalc.components import Mlp, Moe
 from paramcalc.config.view import Config
 from paramcalc.families.builders.attention import equal_heads, gqa, mha, sliding
-from paramcalc.families.builders.decoder import pre_norm, rms
+from paramcalc.families.builders.decoder import ignored_fields, pre_norm, rms
 from paramcalc.families.builders.encoder import embeddings, encoder, encoder_layer
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.heads import encoder_heads, lm_head
@@ -12,15 +13,40 @@ from paramcalc.families.builders.layer_types import FULL, SLIDING, attention_typ
 from paramcalc.families.registry import family
 from paramcalc.tree.component import Component
 from paramcalc.tree.containers import Block, block
-from paramcalc.tree.leaves import Embedding, Linear, Norm
+from paramcalc.tree.leaves import Embedding, Linear, Norm, Param
 
 
 @family("nomic_bert")
 def nomic_bert(c: Config) -> Block:
     """BERT with rotary positions and gated FFNs, without biases in its layers (NomicBertForMaskedLM)."""
     heads = encoder_heads(c, c.hidden_size, pooled=("sequence_classification",))
-    layer = encoder_layer(c, attn=gqa(c), ffn=glu(c))
-    return encoder(c, embeddings(c, c.hidden_size, rows=0), layer, heads)
+    before = embeddings(c, c.hidden_size, rows=0)
+    if c.num_experts and c.moe_every_n_layers:
+        return encoder(c, before, nomic_moe_layers(c), heads)
+    ignored_fields(c, num_experts=0, moe_every_n_layers=0)
+    ignored_fields(c, qkv_proj_bias=False, mlp_fc1_bias=False, mlp_fc2_bias=False, activation_function="swiglu")
+    return encoder(c, before, encoder_layer(c, attn=gqa(c), ffn=glu(c)), heads)
+
+
+def nomic_moe_layers(c: Config) -> list[Block]:
+    """Layers of nomic-embed-text-v2-moe, whose class is on the Hub alone: plain experts in every n-th layer.
+
+    The experts of a layer have one output bias in common (2502.07972).
+    """
+    d, hidden, up, down = c.hidden_size, c.intermediate_size, c.mlp_fc1_bias, c.mlp_fc2_bias
+    c.require(not c.num_shared_experts, "num_shared_experts must be 0", "no published model has shared experts")
+    ignored_fields(c, ffn_div=1, add_pooling_layer=False)
+    if c.vocab_size % c.pad_vocab_size_multiple:
+        c.doubts.append(f"{c.family}: the class pads vocab_size to a multiple of {c.pad_vocab_size_multiple}")
+    gated = c.activation_function in ("glu", "swiglu", "geglu")
+    dense = Mlp(width=d, hidden=hidden, gated=gated, bias=up, down_bias=down)
+    experts = Moe(
+        width=d, expert=Mlp(width=d, hidden=hidden, gated=False), experts=c.num_experts, top_k=c.required("moe_top_k")
+    )
+    sparse = block(moe=experts, bias=block("experts", bias=Param(shape=(d,))))
+    attn, period = gqa(c, bias=c.qkv_proj_bias), c.moe_every_n_layers
+    kinds = [encoder_layer(c, attn=attn, ffn=ffn) for ffn in (dense, sparse)]
+    return [kinds[i % period == 1] for i in range(c.num_hidden_layers)]
 
 
 @family("eurobert")

@@ -13,7 +13,7 @@ from paramcalc.families.builders.attention import gqa, sized_attention
 from paramcalc.families.builders.audio import tower_norm
 from paramcalc.families.builders.decoder import norms_around, rms
 from paramcalc.families.builders.ffn import glu, mlp
-from paramcalc.families.builders.towers import tower, tower_in
+from paramcalc.families.builders.towers import assume, tower, tower_in
 from paramcalc.families.builders.vision_language import assemble_multimodal, text_alone
 from paramcalc.families.registry import family, get_family
 from paramcalc.tree.component import Component
@@ -160,10 +160,13 @@ def gemma3n(c: Config) -> Component:
         table = Embedding(rows=tower.vocab_size, width=d)
         return block(table=table, hard_norm=norm, soft_norm=norm, proj=Linear(d_in=d, d_out=view.hidden_size))
 
+    towers = {"vision": gemma3n_vision(v), "audio": gemma3n_audio(a)}
+    for name, built in towers.items():
+        assume(c, f"{name}_config", f"gemma3n_{name}", built)
     return assemble_multimodal(
         text,
-        vision_tower=gemma3n_vision(v),
-        audio_tower=gemma3n_audio(a),
+        vision_tower=towers["vision"],
+        audio_tower=towers["audio"],
         projector=block("projector", vision=embedder(v), audio=embedder(a)),
     )
 

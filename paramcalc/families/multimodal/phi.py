@@ -8,7 +8,7 @@ from paramcalc.families.builders.audio import tower_norm
 from paramcalc.families.builders.decoder import decoder
 from paramcalc.families.builders.ffn import glu
 from paramcalc.families.builders.projectors import two_layers
-from paramcalc.families.builders.towers import tower_in
+from paramcalc.families.builders.towers import assume, tower_in
 from paramcalc.families.builders.vision_language import assemble_multimodal
 from paramcalc.families.registry import family, get_family
 from paramcalc.families.towers.vision import siglip
@@ -21,7 +21,8 @@ from paramcalc.tree.leaves import Conv1d, Embedding, Linear, Param
 def phi3_v(c: Config) -> Component:
     """CLIP, two by two merged patches, separators, two layers, Phi-3 (Phi3VForCausalLM)."""
     processor, layers = c.section("img_processor"), c.section("embd_layer")
-    vision, v = tower_in(c, "vision_config")  # in no file: the class contains CLIP's sizes
+    vision, v = tower_in(c, "vision_config")
+    c.assumed.clear()  # in no file: the class contains CLIP's sizes
     c.require(
         processor.name == "clip_vision_model" and processor.image_dim_out == v.hidden_size,
         "img_processor is not the CLIP that the class has within",
@@ -44,7 +45,10 @@ def phi4_multimodal(c: Config) -> Component:
     """Phi-3 with embedded images and speech (Phi4MultimodalForCausalLM)."""
     vision, audio = c.section("vision_config"), c.section("audio_config")
     text = decoder(c, gqa(c, window=c.sliding_window), glu(c))
-    return assemble_multimodal(text, image=phi4_images(c, vision), speech=phi4_speech(c, audio))
+    image, speech = phi4_images(c, vision), phi4_speech(c, audio)
+    assume(c, "vision_config", "phi4_multimodal_vision", image.items["tower"])
+    assume(c, "audio_config", "phi4_multimodal_audio", speech.items["tower"])
+    return assemble_multimodal(text, image=image, speech=speech)
 
 
 def phi4_projection_layers(c: Config, d_in: int) -> dict[str, Linear]:

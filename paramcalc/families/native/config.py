@@ -116,6 +116,12 @@ def native_field_names() -> set[str]:
 
 def parse(fields: Mapping[str, object], origin: str) -> TransformerConfig:
     """The validated fields. Raises ConfigError for the first invalid field."""
+    if "d_model" not in fields and {"hidden_size", "num_hidden_layers"} <= fields.keys():
+        raise ConfigError(
+            f"model_type 'transformer' is another library's in {origin}: hidden_size and num_hidden_layers are not "
+            "fields of paramcalc's own family of that name",
+            "flash-linear-attention has such configs; `paramcalc schema model` lists the fields that can be counted",
+        )
     try:
         return TransformerConfig.model_validate(fields)
     except ValidationError as error:

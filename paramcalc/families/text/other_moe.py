@@ -134,6 +134,18 @@ def grok_1(c: Config) -> Block:
     return decoder(c, gqa(c), moe(c, c.intermediate_size, experts=c.num_experts), layer=norms_around)
 
 
+@family("grok-2")
+def grok_2(c: Config) -> Block:
+    """Grok-1 with a dense FFN next to the experts, averaged with them (Grok1ForCausalLM of xai-org/grok-2)."""
+    for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_experts"):
+        c.required(name)
+    dense = c.required("intermediate_size")
+    unpublished(c)
+    width = c.moe_intermediate_size or dense
+    experts = moe(c, width, experts=c.num_experts, shared=dense if c.residual_moe else None)
+    return decoder(c, gqa(c), experts, layer=norms_around)
+
+
 @family("kolibri1")
 def kolibri1(c: Config) -> Block:
     """Norms around each sublayer, full attention in every fifth layer, experts in all (Kolibri1ForCausalLM)."""
