@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import yaml
@@ -124,19 +125,33 @@ def test_every_way_to_give_a_model(run: Run, tmp_path: Path, monkeypatch: pytest
     assert json.loads(out)["parameters"]["total"] == QWEN_TOTAL
 
 
+TEXTS = pytest.mark.parametrize("text", [json.dumps(CONFIG), yaml.safe_dump(CONFIG)], ids=["json", "yaml"])
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs pipes with names")
-@pytest.mark.parametrize("text", [json.dumps(CONFIG), yaml.safe_dump(CONFIG)], ids=["json", "yaml"])
-@pytest.mark.parametrize("how", ["fifo", "/dev/stdin", "<(...)"])
-def test_pipes_are_read_like_files(tmp_path: Path, text: str, how: str) -> None:
-    (tmp_path / "text").write_text(text)
-    os.mkfifo(tmp_path / "fifo")
-    count = f"{sys.executable} -m paramcalc count --json"
-    script = {
-        "fifo": f"cat text > fifo & {count} fifo",
-        "/dev/stdin": f"cat text | {count} /dev/stdin",
-        "<(...)": f"{count} <(cat text)",
-    }
-    done = subprocess.run(["bash", "-c", script[how]], cwd=tmp_path, capture_output=True, check=True)
+@TEXTS
+@pytest.mark.parametrize("how", ["fifo", "<(...)"])
+def test_pipes_are_read_like_files(run: Run, tmp_path: Path, text: str, how: str) -> None:
+    if how == "fifo":
+        source = tmp_path / "fifo"
+        os.mkfifo(source)
+        Thread(target=source.write_text, args=(text,)).start()  # waits for a reader
+    else:
+        reader, writer = os.pipe()
+        os.write(writer, text.encode())
+        os.close(writer)
+        source = Path(f"/dev/fd/{reader}")  # what a shell makes of <(...)
+
+    code, out, _ = run("count", str(source), "--json")
+
+    assert (code, json.loads(out)["parameters"]["total"]) == (0, QWEN_TOTAL)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs /dev/stdin")
+@TEXTS
+def test_standard_input_by_its_name_is_read_like_a_file(text: str) -> None:
+    command = [sys.executable, "-m", "paramcalc", "count", "--json", "/dev/stdin"]
+    done = subprocess.run(command, input=text.encode(), capture_output=True, check=True)
 
     assert json.loads(done.stdout)["parameters"]["total"] == QWEN_TOTAL
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from tests.cli.forking import Forking
+
 FULL = Path("/dev/full")
-
-
 COMMAND = [sys.executable, "-m", "paramcalc"]
 
 
 NOTHING = "no preset 'nothing'"
+
+
+@pytest.fixture(scope="module")
+def forking() -> Iterator[Forking]:
+    with Forking() as process:
+        yield process
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs a full device")
@@ -33,10 +42,11 @@ NOTHING = "no preset 'nothing'"
     ids=str,
 )
 def test_streams_that_fail_do_not_change_the_exit_code(
-    argv: list[str], stdout: Path | None, stderr: Path | None, code: int
+    forking: Forking, argv: list[str], stdout: Path | None, stderr: Path | None, code: int
 ) -> None:
-    with open(stdout or os.devnull, "w") as out, open(stderr or os.devnull, "w") as err:
-        assert subprocess.run([*COMMAND, *argv], stdout=out, stderr=err, check=False).returncode == code
+    streams = (os.devnull, str(stdout or os.devnull), str(stderr or os.devnull))
+
+    assert forking.run(*argv, streams=streams) == code
 
 
 def test_a_failure_that_nobody_reads_keeps_its_exit_code() -> None:
@@ -54,28 +64,34 @@ def test_a_failure_that_nobody_reads_keeps_its_exit_code() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("argv", [[], ["--help"], ["count", "--help"], ["presets", "-h"], ["count", "gpt2"]], ids=str)
 @pytest.mark.parametrize("no_color", ["1", ""], ids=["NO_COLOR=1", "NO_COLOR="])
-def test_no_color_is_respected_on_a_terminal(argv: list[str], no_color: str) -> None:
-    assert ("\x1b" in on_terminal(argv, no_color)) is (no_color == "")
+def test_no_color_is_respected_on_a_terminal(forking: Forking, argv: list[str], no_color: str) -> None:
+    written = on_terminal(forking, argv, no_color)
+
+    assert "Usage" in written or "124,439,808" in written
+    assert ("\x1b" in written) is (no_color == "")
 
 
-def on_terminal(argv: list[str], no_color: str) -> str:
+def on_terminal(forking: Forking, argv: list[str], no_color: str) -> str:
     """What a command writes to a terminal of 80 columns."""
     import pty
 
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "NO_COLOR": no_color, "TERM": "xterm-256color", "COLUMNS": "80"}
-    done = subprocess.Popen([*COMMAND, *argv], stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    written: list[bytes] = []
+    reader = Thread(target=read_all, args=(ours, written))
+    reader.start()  # the command waits where nobody reads
+    name = os.ttyname(theirs)
+    forking.run(*argv, streams=(name, name, name), NO_COLOR=no_color, TERM="xterm-256color", COLUMNS="80")
     os.close(theirs)
-    written = b""
-    try:
-        while block := os.read(ours, 65536):
-            written += block
-    except OSError:  # how Linux says that the other end is closed
-        pass
+    reader.join()
     os.close(ours)
-    done.wait()
-    assert b"Usage" in written or b"124,439,808" in written
-    return written.decode()
+    return b"".join(written).decode()
+
+
+def read_all(descriptor: int, into: list[bytes]) -> None:
+    """Read until the other end is closed, which Linux says by an error."""
+    with contextlib.suppress(OSError):
+        while block := os.read(descriptor, 65536):
+            into.append(block)
 
 
 def test_a_closed_pipe_is_no_accident() -> None:
@@ -88,10 +104,12 @@ def test_a_closed_pipe_is_no_accident() -> None:
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs a full device")
 @pytest.mark.parametrize("arguments", [["count", "gpt2"], ["count", "gpt2", "--json"], ["--help"], ["schema"]])
-def test_a_full_device_ends_in_one_line(arguments: list[str]) -> None:
-    with open(FULL, "w") as full:
-        done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "error: cannot write standard output: No space left on device\n")
+def test_a_full_device_ends_in_one_line(forking: Forking, tmp_path: Path, arguments: list[str]) -> None:
+    stderr = tmp_path / "stderr"
+    stderr.touch()
+
+    assert forking.run(*arguments, streams=(os.devnull, str(FULL), str(stderr))) == 2
+    assert stderr.read_text() == "error: cannot write standard output: No space left on device\n"
 
 
 def test_a_narrow_encoding_escapes_what_it_lacks() -> None:

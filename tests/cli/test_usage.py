@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from paramcalc import catalog
 from tests.conftest import Run
 
 NOTHING = "no preset 'nothing'"
@@ -63,8 +64,9 @@ def test_a_value_that_looks_like_an_option_asks_for_nothing(run: Run, argv: list
     assert err.startswith("error: ")
 
 
-def test_what_a_group_is_told_holds_for_its_commands(run: Run, tmp_path: Path) -> None:
-    target = tmp_path / "out.txt"
+def test_what_a_group_is_told_holds_for_its_commands(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, infos = tmp_path / "out.txt", catalog.preset_infos()
+    monkeypatch.setattr(catalog, "preset_infos", lambda: infos)  # counted once
 
     assert run("presets", "--json", "list") == run("presets", "list", "--json")
     assert run("presets", "--format", "csv", "show", "gpt2") == run("presets", "show", "gpt2", "--format", "csv")

@@ -5,11 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 import paramcalc
+from paramcalc.compute.flops import flops_figures
+from paramcalc.compute.trace import trace_figures
+from paramcalc.compute.workload import workload
+from paramcalc.counting.count import count_figures
+from paramcalc.reports.shapes.trace import TraceBlockDict
 from paramcalc.reports.trace import TraceBlock, TraceReport
 from paramcalc.sources.presets import preset_names
 from tests.conftest import Run
@@ -165,21 +171,20 @@ def test_the_norm_of_bert_follows_the_sum_and_that_of_olmo2_comes_before_it() ->
 @pytest.mark.parametrize("model", preset_names())
 def test_rows_add_up_to_the_model(model: str) -> None:
     """Layers times their kind: all parameters of the language model, and all work; what comes in goes out."""
-    loaded = paramcalc.load(model)
-    report = paramcalc.trace(loaded, tokens=7)
+    loaded, asked = paramcalc.load(model), workload(tokens=7)
+    blocks = trace_figures(loaded, asked)["blocks"]
 
-    def total(what: str) -> int:
-        many = {"parameters": "layers", "flops": "passes"}[what]
-        return sum(
-            (getattr(block, many) or 1) * sum(getattr(step, what) for step in block.steps) for block in report.blocks
-        )
+    counted = count_figures(paramcalc.load(model, text_only=True))
+    assert sum(block["layers"] for block in blocks) == sum(run["repeat"] for run in counted["layers"])
+    parameters = [(block["layers"] or 1) * sum(step["parameters"] for step in block["steps"]) for block in blocks]
+    assert sum(parameters) == counted["parameters"]["total"]
+    assert flops_of(blocks) == flops_figures(loaded, asked)["forward"]["total"]
+    assert [block for block in blocks if block["layers"] and block["shape_in"] != block["shape_out"]] == []
 
-    counted = paramcalc.count(paramcalc.load(model, text_only=True))
-    assert sum(block.layers for block in report.blocks) == sum(run.repeat for run in counted.layers)
-    assert total("parameters") == counted.parameters.total
-    assert total("flops") == paramcalc.flops(loaded, tokens=7).forward.total
-    for block in layers(report):
-        assert block.shape_in == block.shape_out
+
+def flops_of(blocks: Iterable[TraceBlockDict]) -> int:
+    """The steps of all layers, as often as a token passes through them."""
+    return sum((block["passes"] or 1) * sum(step["flops"] for step in block["steps"]) for block in blocks)
 
 
 def test_the_command_in_every_format(run: Run) -> None:
@@ -195,12 +200,9 @@ def test_the_command_in_every_format(run: Run) -> None:
 
 @pytest.mark.parametrize("name", [name for name in COUNT if name.endswith("/odd-1")])
 def test_every_family_can_be_walked_through(name: str) -> None:
-    """The steps of all layers, as often as a token passes through them, take what the model takes."""
-    model = paramcalc.load(COUNT[name]["config"])
-    report = paramcalc.trace(model, tokens=6, batch=2)
+    model, asked = paramcalc.load(COUNT[name]["config"]), workload(tokens=6, batch=2)
 
-    taken = sum((block.passes or 1) * sum(step.flops for step in block.steps) for block in report.blocks)
-    assert taken == paramcalc.flops(model, tokens=6, batch=2).forward.total
+    assert flops_of(trace_figures(model, asked)["blocks"]) == flops_figures(model, asked)["forward"]["total"]
 
 
 def test_the_norm_of_a_latent_is_not_of_the_rotary_key_beside_it() -> None:

@@ -149,9 +149,8 @@ def silent(stack: Stack) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("family", [family for family in COUNT.families if f"{family}/odd-1" in COUNT])
-def test_no_layer_keeps_nothing_silently(family: str) -> None:
+def test_no_layer_keeps_nothing_silently() -> None:
     """Families that transformers does not run have the same components: none of their layers is left out."""
-    model = paramcalc.load(COUNT[f"{family}/odd-1"]["config"])
+    trees = {name: paramcalc.load(COUNT[name]["config"]).tree for name in COUNT if name.endswith("/odd-1")}
 
-    assert [label for stack in stacks(model.tree) for label in silent(stack)] == []
+    assert [(name, found) for name, tree in trees.items() for stack in stacks(tree) for found in silent(stack)] == []

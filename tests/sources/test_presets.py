@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 import paramcalc
+from paramcalc.counting.count import count_figures
 from paramcalc.sources import presets
 from tests.conftest import ROOT
 
 FILES = sorted(path for path in (ROOT / "presets").glob("*.yaml") if path.stem != "gpus")
-FIGURES = [
-    (path.stem, key, figure)
-    for path in FILES
-    for key, figure in (yaml.safe_load(path.read_text()).get("published") or {}).items()
-]
 
 
 FACTORS = {"M": 10**6, "B": 10**9, "T": 10**12}
@@ -41,21 +39,19 @@ def test_a_published_figure_is_a_range(figure: str, low: int, high: int) -> None
     assert (rounded(figure) - half_a_digit(figure), rounded(figure) + half_a_digit(figure)) == (low, high)
 
 
-@pytest.mark.parametrize(("name", "key", "figure"), FIGURES, ids=[f"{name}-{key}" for name, key, _ in FIGURES])
-def test_published_figures(name: str, key: str, figure: Any) -> None:
-    counted = getattr(paramcalc.count(paramcalc.load(name)).parameters, key)
-
-    if isinstance(figure, int):
-        assert counted == figure
-    else:
-        assert abs(counted - rounded(figure)) <= half_a_digit(figure)
+def agrees(counted: int, figure: int | str) -> bool:
+    """Whether a count is the published figure, or rounds to it."""
+    return counted == figure if isinstance(figure, int) else abs(counted - rounded(figure)) <= half_a_digit(figure)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_presets_are_exact_and_say_where_they_come_from(path: Any) -> None:
+def test_presets_have_the_published_figures_and_say_where_they_come_from(path: Path) -> None:
     fields = yaml.safe_load(path.read_text())
     model = paramcalc.load(path.stem)
+    counted: Mapping[str, Any] = count_figures(model)["parameters"]
 
+    published = fields.get("published") or {}
+    assert {key: (counted[key], figure) for key, figure in published.items() if not agrees(counted[key], figure)} == {}
     assert re.fullmatch(r"[a-z0-9][a-z0-9.-]*", path.stem)
     assert (model.status, model.warnings) == ("exact", ())
     assert path.read_text().startswith("# ")
