@@ -104,7 +104,7 @@ def write(tmp_path: Path, fields: dict[str, Any]) -> str:
     return str(path)
 
 
-FIELDS = {
+FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "zero": ({"hidden_size": 0}, "hidden_size must be at least 1, not 0"),
     "negative": ({"num_hidden_layers": -2}, "num_hidden_layers must be at least 1, not -2"),
     "fraction": ({"hidden_size": 64.5}, "hidden_size must be an integer, not 64.5"),
@@ -133,7 +133,7 @@ def test_fields_that_cannot_be(run: Run, tmp_path: Path, name: str) -> None:
 
 
 SECTION_OF_EXPERTS = "a section (experts, top_k, d_ff, shared, every, first_dense)"
-OWN_FIELDS = {
+OWN_FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "missing": ({"d_model": None}, "d_model must be a whole number, not null"),
     "unknown": ({"d_modle": 5}, "d_modle is not a field of it"),
     "zero": ({"n_heads": 0}, "n_heads must be at least 1, not 0"),

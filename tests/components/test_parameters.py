@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from paramcalc.components import Attention, LatentAttention, Mamba, Mamba2, Mlp, Moe, Router
@@ -21,7 +23,7 @@ def by_category(component: Component) -> dict[str, int]:
     return found
 
 
-WIDTH_6 = {"width": 6, "heads": 2, "head_dim": 5}
+WIDTH_6: dict[str, Any] = {"width": 6, "heads": 2, "head_dim": 5}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,8 @@ def test_semantic_parts(part: Component, elements: int) -> None:
 
 def moe(**changes: object) -> Moe:
     expert = Mlp(width=6, hidden=10, gated=True)
-    return Moe(**({"width": 6, "expert": expert, "experts": 4, "top_k": 2} | changes))
+    fields: dict[str, Any] = {"width": 6, "expert": expert, "experts": 4, "top_k": 2}
+    return Moe(**fields | changes)
 
 
 def test_experts_are_counted_all_and_used_in_part() -> None:

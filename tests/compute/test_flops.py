@@ -219,7 +219,7 @@ def test_an_indexer_picks_two_merged_keys(asked: dict[str, Any], pairs: int) -> 
         ("call", dict(tokens=65), 1),
     ],
 )
-def test_recurrences_go_in_chunks_or_step_by_step(per: str, asked: dict[str, int], times: int) -> None:
+def test_recurrences_go_in_chunks_or_step_by_step(per: str, asked: dict[str, Any], times: int) -> None:
     assert FlopTerm("state", 1, "recurrence", PER[per], size=64).times(check_workload(**asked)) == times
 
 

@@ -13,7 +13,7 @@ import pytest
 import paramcalc
 from paramcalc.compute.flops import flops_figures
 from paramcalc.compute.trace import trace_figures
-from paramcalc.compute.workload import workload
+from paramcalc.compute.workload import check_workload
 from paramcalc.counting.count import count_figures
 from paramcalc.reports.shapes.trace import TraceBlockDict
 from paramcalc.reports.trace import TraceBlock, TraceReport
@@ -35,7 +35,7 @@ EXAMPLE = {
 }
 
 
-def traced(source: Any, **asked: int) -> TraceReport:
+def traced(source: Any, **asked: Any) -> TraceReport:
     return paramcalc.trace(paramcalc.load(source), **asked)
 
 
@@ -171,7 +171,7 @@ def test_the_norm_of_bert_follows_the_sum_and_that_of_olmo2_comes_before_it() ->
 @pytest.mark.parametrize("model", preset_names())
 def test_rows_add_up_to_the_model(model: str) -> None:
     """Layers times their kind: all parameters of the language model, and all work; what comes in goes out."""
-    loaded, asked = paramcalc.load(model), workload(tokens=7)
+    loaded, asked = paramcalc.load(model), check_workload(tokens=7)
     blocks = trace_figures(loaded, asked)["blocks"]
 
     counted = count_figures(paramcalc.load(model, text_only=True))
@@ -200,7 +200,7 @@ def test_the_command_in_every_format(run: Run) -> None:
 
 @pytest.mark.parametrize("name", [name for name in COUNT if name.endswith("/odd-1")])
 def test_every_family_can_be_walked_through(name: str) -> None:
-    model, asked = paramcalc.load(COUNT[name]["config"]), workload(tokens=6, batch=2)
+    model, asked = paramcalc.load(COUNT[name]["config"]), check_workload(tokens=6, batch=2)
 
     assert flops_of(trace_figures(model, asked)["blocks"]) == flops_figures(model, asked)["forward"]["total"]
 
@@ -208,7 +208,7 @@ def test_every_family_can_be_walked_through(name: str) -> None:
 def test_the_norm_of_a_latent_is_not_of_the_rotary_key_beside_it() -> None:
     """DeepSeek-V3: 512 latent channels are normed, 64 rotary ones are not (2412.19437, equations 1 to 3)."""
     report = traced("deepseek-v3", tokens=5, batch=2)
-    shapes = {step.name: step.shape for block in layers(report) for step in block.steps}
+    shapes = {step.name: step.shape or () for block in layers(report) for step in block.steps}
     assert shapes["attn.kv_a_proj"][-1] == 576
     assert shapes["attn.kv_a_norm"][-1] == 512
     assert shapes["attn.q_a_norm"][-1] == 1536

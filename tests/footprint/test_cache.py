@@ -353,8 +353,8 @@ def test_a_window_on_what_is_written_alone_is_no_silent_number() -> None:
 
 # -- properties --------------------------------------------------------------------------------------------------
 
-MODELS = {
-    config["model_type"]: paramcalc.load(config)
+MODELS: dict[str, paramcalc.Model] = {
+    str(config["model_type"]): paramcalc.load(config)
     for config in (GEMMA3_27B, DEEPSEEK_V3, QWEN35_35B_A3B, GEMMA4_31B, dict(model_type="deepseek_v4"), tiny())
 }
 TOKENS = st.integers(1, 300_000)

@@ -11,7 +11,7 @@ import pytest
 
 import paramcalc
 import paramcalc.components as components
-from paramcalc.assumptions import assume
+from paramcalc.assumptions import KvPolicy, assume
 from paramcalc.components import SUBMODULES, Attention
 from paramcalc.footprint import cache
 from paramcalc.tree.component import Component
@@ -45,7 +45,7 @@ def held(run: dict[str, Any], *, only: str | None) -> Counter[str]:
 def said(model: paramcalc.Model, tokens: int, source: int, *, dtype: str, only: str | None) -> Counter[str]:
     """The same as we say it, with the two things that transformers does its own way."""
     found: Counter[str] = Counter()
-    policy = "uniform" if model.family in FULL_WINDOWS else "windowed"
+    policy: KvPolicy = "uniform" if model.family in FULL_WINDOWS else "windowed"
     for one in cache.cache_entries(model, assume(context=tokens, kv_policy=policy)):
         again = model.family in UNCACHED_SOURCE and one.growth is FIXED
         if one.dtype != "int64" and not again:

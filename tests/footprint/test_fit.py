@@ -24,7 +24,8 @@ USED = WEIGHTS + 8192 * TOKEN + LOGITS + ACTIVATIONS + GIB
 
 
 def verdict(name: str, **asked: Any) -> FitReport:
-    return paramcalc.fit(paramcalc.load(name), **({"gpu": "24GiB", "context": 8192} | asked))
+    defaults: dict[str, Any] = {"gpu": "24GiB", "context": 8192}
+    return paramcalc.fit(paramcalc.load(name), **defaults | asked)
 
 
 def test_llama3_8b_on_24_gib() -> None:

@@ -41,7 +41,7 @@ def variants(
         for key in WORDS if isinstance(section, dict) and name.endswith("_config") else ():
             built = oracle.config_from(copy.deepcopy(config))
             part = getattr(built, name, None)
-            if isinstance(getattr(part, key, None), str) and known.get(part.model_type) == key:
+            if part is not None and isinstance(getattr(part, key, None), str) and known.get(part.model_type) == key:
                 yield name, key, config | {name: section | {key: "xielu"}}
 
 

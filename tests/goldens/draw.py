@@ -25,6 +25,7 @@ import torch
 import transformers
 import yaml
 from transformers import PretrainedConfig
+from transformers.models.auto import configuration_auto
 
 from tests.goldens import oracle
 
@@ -132,7 +133,7 @@ def put(fields: dict[str, Any], path: Path, value: Any) -> None:
 def get(fields: dict[str, Any], path: Path) -> Any:
     """A nested key, None if it is not set."""
     for key in path:
-        if not isinstance(fields, dict) or key not in fields:
+        if not isinstance(fields, dict) or key not in fields:  # type: ignore[redundant-expr]
             return None
         fields = fields[key]
     return fields
@@ -169,7 +170,7 @@ class Family:
             for module in {
                 cls.__module__,
                 cls.config_class.__module__,
-                oracle.configuration_auto.CONFIG_MAPPING[model_type].__module__,
+                configuration_auto.CONFIG_MAPPING[model_type].__module__,
             }
         )
         self.kinds = [kind for kind in KINDS if f'"{kind}"' in text]
@@ -337,7 +338,7 @@ class Family:
         for path, section in sections(leaves_config):
             for key in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
                 value = getattr(section, key, None)
-                if is_int(value) and value >= 90:
+                if value is not None and is_int(value) and value >= 90:
                     put(fields, (*path, key), {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}.get(key, 1))
 
     def with_changes(self, fields: dict[str, Any], changes: dict[Path, Any]) -> dict[str, Any]:
@@ -356,8 +357,8 @@ class Family:
         self.spy(fields)
         config = oracle.config_from(self.fields(fields))
         for path, section in sections(config):
-            if path and getattr(section, "model_type", ""):
-                self.fixed_sections[path] = section.model_type
+            if path and str(getattr(section, "model_type", "")):
+                self.fixed_sections[path] = str(section.model_type)
         self.fix_tokens(config, fields)
         if self.signature(fields) is None:
             fields = copy.deepcopy(self.start)

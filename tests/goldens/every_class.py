@@ -22,8 +22,9 @@ CLASSES = HERE.parents[1] / "paramcalc" / "families" / "classes.json"
 
 def totals(model_type: str, names: list[str]) -> dict[str, int]:
     """Unique parameters by class, of those that can be built."""
-    golden, found = store.read(store.count_file(model_type)).get("odd-1"), {}
+    golden, found = store.read(store.count_file(model_type)).get("odd-1"), dict[str, int]()
     for name in names if golden else ():
+        assert golden is not None
         fields: dict[str, Any] = copy.deepcopy(golden["config"]) | {"architectures": [name]}
         if not hasattr(transformers, name):
             continue

@@ -97,7 +97,8 @@ def parts(entry: Entry) -> tuple[dict[str, int], list[Part], Sizes]:
     """What is around the layers, the layers, and the sizes of an entry."""
     if "decoder" in entry:
         sizes = named(in_order(DECODER | entry["decoder"]))
-        around, rows = AROUND, [[sizes["L"], LAYER]]
+        around: Any = AROUND
+        rows: Any = [[sizes["L"], LAYER]]
     else:
         sizes, around, rows = named(entry.get("where", {})), entry["around"], entry["layers"]
     layers = [(n, {kind: value(formula, sizes) for kind, formula in row.items()}) for n, row in rows]

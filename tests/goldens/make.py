@@ -204,7 +204,7 @@ def update(path: Path, made: Mapping[str, store.Record], *, whole: bool, check: 
     for name in stale:
         print(f"stale    {path.stem}/{name}")
     if not check and (changed or stale):
-        store.write(path, {name: record for name, record in old.items() if name not in stale} | made)
+        store.write(path, {name: record for name, record in old.items() if name not in stale} | dict(made))
     return len(changed) + len(stale)
 
 

@@ -230,7 +230,7 @@ def top_k_of(block: Any) -> int | None:
     for holder in (*routers, block, *(router.config for router in routers if hasattr(router, "config"))):
         for key in TOP_K:
             if hasattr(holder, key):
-                return getattr(holder, key)
+                return getattr(holder, key)  # type: ignore[no-any-return]
     raise LookupError(f"top_k of {name}")
 
 

@@ -14,7 +14,7 @@ from paramcalc.render.table import render_text
 
 def held(name: str, **assumptions: Any) -> Any:
     """The fullest device of a preset in bf16."""
-    wanted = {"context": 8192, "batch": 4, "dtype": "bfloat16"} | assumptions
+    wanted: dict[str, Any] = {"context": 8192, "batch": 4, "dtype": "bfloat16"} | assumptions
     return paramcalc.memory(paramcalc.load(name), **wanted).per_device
 
 
@@ -269,7 +269,7 @@ def test_one_device_holds_everything(name: str) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 140])
 def test_the_table_shows_devices_rules_and_stages(width: int) -> None:
-    assumed = {"context": 8192, "tensor_parallel": 2, "pipeline_parallel": 2, "dtype": "bfloat16"}
+    assumed: dict[str, Any] = {"context": 8192, "tensor_parallel": 2, "pipeline_parallel": 2, "dtype": "bfloat16"}
     report = paramcalc.memory(paramcalc.load("llama3-8b"), **assumed)
     lines = render_text(memory_table(report, width), width=width, color=False).splitlines()
 

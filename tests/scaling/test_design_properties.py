@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import paramcalc
-from paramcalc.reports.scaling import DesignReport, Point
+from paramcalc.reports.scaling import DesignPoint, DesignReport, Point
 
 DEPTH = 3
 BASES: dict[str, dict[str, Any]] = {
@@ -39,7 +39,7 @@ def every(kind: str, dtype: str | None) -> list[Point]:
     return [row for row in rows if row.valid]
 
 
-def chosen(report: DesignReport) -> Point:
+def chosen(report: DesignReport) -> DesignPoint:
     (row,) = report.rows
     return row
 

@@ -29,14 +29,17 @@ def rounded(figure: str) -> Decimal:
 
 def half_a_digit(figure: str) -> Decimal:
     """How far a count may be from a published figure that it rounds to."""
-    return Decimal(FACTORS[figure[-1]]) / 10 ** len(figure[:-1].partition(".")[2]) / 2
+    return Decimal(FACTORS[figure[-1]]).scaleb(-len(figure[:-1].partition(".")[2])) / 2
 
 
 @pytest.mark.parametrize(
     ("figure", "low", "high"), [("46.7B", 46_650_000_000, 46_750_000_000), ("110M", 109_500_000, 110_500_000)]
 )
 def test_a_published_figure_is_a_range(figure: str, low: int, high: int) -> None:
-    assert (rounded(figure) - half_a_digit(figure), rounded(figure) + half_a_digit(figure)) == (low, high)
+    assert (rounded(figure) - half_a_digit(figure), rounded(figure) + half_a_digit(figure)) == (
+        Decimal(low),
+        Decimal(high),
+    )
 
 
 def agrees(counted: int, figure: int | str) -> bool:

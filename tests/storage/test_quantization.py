@@ -113,7 +113,7 @@ def test_scales_of_unknown_width_are_said() -> None:
     assert any("float32 is assumed, as transformers writes them" in warning for warning in untold.warnings)
 
 
-W4A16 = dict(
+W4A16: dict[str, Any] = dict(
     quant_method="compressed-tensors",
     format="pack-quantized",
     ignore=["lm_head"],
@@ -608,8 +608,8 @@ def test_mlx_has_other_bits_for_single_modules() -> None:
 
 
 def test_compressed_tensors_has_groups_by_targets() -> None:
-    groups = dict(W4A16["config_groups"])  # type: ignore[call-overload]
-    weights = dict(num_bits=8, type="float", strategy="channel", symmetric=True)
+    groups = dict(W4A16["config_groups"])
+    weights: dict[str, Any] = dict(num_bits=8, type="float", strategy="channel", symmetric=True)
     groups["group_1"] = dict(targets=["re:.*down_proj"], format="float-quantized", weights=weights)
     found = quantised(SMALL, W4A16 | {"config_groups": groups})
 

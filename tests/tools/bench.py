@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import paramcalc
 
@@ -33,6 +35,10 @@ def microseconds(function: Callable[[], object], times: int = 300) -> float:
     return statistics.median(samples) * 1e6
 
 
+def load_and_count(fields: dict[str, Any]) -> None:
+    paramcalc.count(paramcalc.load(fields))
+
+
 def main() -> None:
     wall(BARE), wall(COMMAND)
     pairs = [(wall(COMMAND), wall(BARE)) for _ in range(21)]
@@ -52,13 +58,13 @@ def main() -> None:
         model = paramcalc.load(name, overrides=overrides)
         fields = dict(model.config)
         what = f"{name} {' '.join(f'{key}={value}' for key, value in overrides.items())}"
-        counting = microseconds(lambda model=model: paramcalc.count(model))
-        both = microseconds(lambda fields=fields: paramcalc.count(paramcalc.load(fields)))
+        counting = microseconds(partial(paramcalc.count, model))
+        both = microseconds(partial(load_and_count, fields))
         print(f"{what:<42} count {counting:5.0f} us   load and count {both:5.0f} us")
     print()
     for name, step in (("tutorial-110m", 64), ("mixtral-8x7b", 128)):
         model, grid = paramcalc.load(name), {"depth": range(1, 101), "width": range(step, 101 * step, step)}
-        seconds = microseconds(lambda model=model, grid=grid: paramcalc.scale(model, grid), times=3) / 1e6
+        seconds = microseconds(partial(paramcalc.scale, model, grid), times=3) / 1e6
         print(f"{name:<42} scale {seconds:5.1f} s for 10,000 points")
 
 

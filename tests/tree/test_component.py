@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import paramcalc
@@ -18,7 +20,8 @@ def total(component: Component) -> int:
 
 def moe(**changes: object) -> Moe:
     expert = Mlp(width=6, hidden=10, gated=True)
-    return Moe(**({"width": 6, "expert": expert, "experts": 4, "top_k": 2} | changes))
+    fields: dict[str, Any] = {"width": 6, "expert": expert, "experts": 4, "top_k": 2}
+    return Moe(**fields | changes)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +115,7 @@ def test_components_are_frozen_values() -> None:
 
 
 @pytest.mark.parametrize("fields", [{}, {"width": 6, "wdith": 7}, {"widht": 6}], ids=str)
-def test_a_component_has_just_its_fields(fields: dict[str, int]) -> None:
+def test_a_component_has_just_its_fields(fields: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="Norm: unknown or missing fields"):
         Norm(**fields)
 

@@ -18,7 +18,7 @@ Shapes = dict[str, tuple[int, ...]]
 def internlm2(c: Fields) -> Shapes:
     """Queries, keys and values in one matrix, group by group."""
     d, d_ff, h, g = (c[k] for k in ("hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads"))
-    layer = {"attention.wqkv": ((h + 2 * g) * (d // h), d), "attention.wo": (d, d), "attention_norm": (d,)}
+    layer: Shapes = {"attention.wqkv": ((h + 2 * g) * (d // h), d), "attention.wo": (d, d), "attention_norm": (d,)}
     layer |= {
         "feed_forward.w1": (d_ff, d),
         "feed_forward.w3": (d_ff, d),
@@ -38,7 +38,7 @@ def llama(c: Fields) -> Shapes:
     """Llama's names."""
     d, d_ff, h = c["hidden_size"], c["intermediate_size"], c["num_attention_heads"]
     kv = c.get("num_key_value_heads", h) * (d // h)
-    layer = {"self_attn.q_proj": (d, d), "self_attn.k_proj": (kv, d), "self_attn.v_proj": (kv, d)}
+    layer: Shapes = {"self_attn.q_proj": (d, d), "self_attn.k_proj": (kv, d), "self_attn.v_proj": (kv, d)}
     layer |= {
         "self_attn.o_proj": (d, d),
         "mlp.gate_proj": (d_ff, d),
@@ -54,7 +54,11 @@ def exaone(c: Fields) -> Shapes:
     """Llama's shapes under names like GPT-2's."""
     d, d_ff, h = c["hidden_size"], c["intermediate_size"], c["num_attention_heads"]
     kv = c["num_key_value_heads"] * (d // h)
-    layer = {"attn.attention.q_proj": (d, d), "attn.attention.k_proj": (kv, d), "attn.attention.v_proj": (kv, d)}
+    layer: Shapes = {
+        "attn.attention.q_proj": (d, d),
+        "attn.attention.k_proj": (kv, d),
+        "attn.attention.v_proj": (kv, d),
+    }
     layer |= {
         "attn.attention.out_proj": (d, d),
         "mlp.c_fc_0": (d_ff, d),
