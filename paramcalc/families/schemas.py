@@ -1,4 +1,4 @@
-"""How configs are read, as data: two files for each file of recipes.
+"""Config schemas as data: two files for each file of recipes.
 
 `schemas/<folder>/<file>.json` is written by hand, `defaults/<folder>/<file>.json` by tests/goldens/defaults.py from the
 config classes of transformers. README.md explains each part of an entry.

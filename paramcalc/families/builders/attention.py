@@ -103,7 +103,7 @@ def sized_attention(
     value objects (`sinks=True`, `source="cross"`, `k_bias=False`).
     """
     fields: dict[str, Any] = dict(width=width, heads=heads, kv_heads=kv_heads or heads, head_dim=head_dim)
-    fields["projections"] = biases(bias if qkv_bias is None else qkv_bias, bias)
+    fields["projections"] = projection_biases(bias if qkv_bias is None else qkv_bias, bias)
     if window is not None:
         fields["scores"] = Scores(window=window)
     if qk_norm is not None:
@@ -114,7 +114,7 @@ def sized_attention(
 
 
 @cache
-def biases(qkv: bool, out: bool) -> Projections:
+def projection_biases(qkv: bool, out: bool) -> Projections:
     """Projections with or without biases on q, k and v, and on the output."""
     return Projections(q_bias=qkv, k_bias=qkv, v_bias=qkv, out_bias=out)
 

@@ -46,7 +46,7 @@ class LayerFields(_Strict):
 
 
 class BiasFields(_Strict):
-    """Which linear layers have biases."""
+    """Biases of the linear layers, by sublayer."""
 
     attention: bool = False
     ffn: bool = False

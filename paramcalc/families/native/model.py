@@ -15,7 +15,7 @@ from paramcalc.tree.leaves import Embedding, Linear, Norm
 from paramcalc.tree.weights import by_vocabulary
 
 
-def biases(t: TransformerConfig) -> BiasFields:
+def native_biases(t: TransformerConfig) -> BiasFields:
     """Biases of attention and FFN: `bias: true` sets both."""
     return t.bias if isinstance(t.bias, BiasFields) else BiasFields(attention=t.bias, ffn=t.bias)
 
@@ -36,7 +36,7 @@ def native_tree(t: TransformerConfig, origin: str) -> Block:
         lm_head=Linear(
             d_in=d,
             d_out=vocab,
-            bias=biases(t).head,
+            bias=native_biases(t).head,
             category="head",
             tied_to="embed_tokens" if t.tie_embeddings else None,
             split=by_vocabulary(vocab),
@@ -97,7 +97,7 @@ def native_attention(t: TransformerConfig, entry: LayerFields, d: int, origin: s
         )
     heads, kv_heads = symbolic("h", h, origin="n_heads"), symbolic("g", g, origin="n_kv_heads")
     head_dim = symbolic("d_h", d_h or d // h, origin="head_dim" if d_h else "d / h")
-    return sized_attention(d, heads, head_dim, kv_heads=kv_heads, bias=biases(t).attention, window=entry.window)
+    return sized_attention(d, heads, head_dim, kv_heads=kv_heads, bias=native_biases(t).attention, window=entry.window)
 
 
 def native_ffn(t: TransformerConfig, entry: LayerFields, d: int, origin: str, hidden: int | None = None) -> Mlp:
@@ -115,7 +115,7 @@ def native_ffn(t: TransformerConfig, entry: LayerFields, d: int, origin: str, hi
         if isinstance(hidden, SymbolicInt)
         else symbolic("d_ff", hidden, origin="d_ff")
     )
-    return Mlp(width=d, hidden=width, gated=gated, bias=biases(t).ffn)
+    return Mlp(width=d, hidden=width, gated=gated, bias=native_biases(t).ffn)
 
 
 def native_moe(t: TransformerConfig, entry: LayerFields, moe: MoeFields, d: int, origin: str) -> Moe:
