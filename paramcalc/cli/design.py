@@ -80,7 +80,7 @@ def design(
     if save is not None and not save.lower().endswith((".yaml", ".yml")):
         raise ParamcalcError(f"--save {save}: a design is written as YAML", "name the file like design.yaml")
     model = _base(base, vocab, head_dim)
-    asked = SweepSettings(
+    settings = SweepSettings(
         assumed=assumed, training_tokens=parse_training_tokens(training_tokens), device=device_named(gpu)
     )
     number, is_bytes = (None, False) if budget is None else parse_amount(budget)
@@ -89,12 +89,12 @@ def design(
         raise ParamcalcError(f"--budget {budget} is no figure of {word}", "8GiB is of weight-bytes, 1.1B of the others")
     answer = designing.design_figures(
         model,
-        make_goal(number, word, asked, utilization or 1),
+        make_goal(number, word, settings, utilization or 1),
         depth=number_list("depth", depth) if depth else designing.DEFAULT_DEPTHS if base is None and not solve else (),
         solve=solve,
         multiple_of=whole_number(multiple_of) if multiple_of else None,
-        follow=following.scaling_rules(read_rules(rules)),
-        asked=asked,
+        rules=following.scaling_rules(read_rules(rules)),
+        settings=settings,
         overlay=ladder_names(overlay),
     )
     warn(answer["warnings"])

@@ -68,15 +68,15 @@ def scale(
     if base is None:
         raise ParamcalcError("no model given", "give a config.json, or --preset tutorial-110m")
     drawing.check(out)
-    asked = SweepSettings(
+    settings = SweepSettings(
         assumed=assumed, training_tokens=parse_training_tokens(training_tokens), device=device_named(gpu)
     )
     with progress("points") as each:
         answer = sweep_figures(
             base,
             read_grid(depth, width, sweep),
-            follow=following.scaling_rules(read_rules(rules)),
-            asked=asked,
+            rules=following.scaling_rules(read_rules(rules)),
+            settings=settings,
             overlay=ladder_names(overlay),
             each=each,
         )

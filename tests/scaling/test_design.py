@@ -101,7 +101,7 @@ def test_no_design_within_the_limit_is_an_answer(run: Run) -> None:
     code, out, err = run("design", "--budget", "1KiB", "--depth", "4", "--save", "/nowhere/design.yaml")
 
     assert (code, err) == (1, "")
-    assert out.rstrip().endswith("depth 4, width 64: even the smallest model is beyond the budget")
+    assert out.rstrip().endswith("depth 4, width 64: even the smallest model exceeds the budget")
 
 
 def test_a_design_is_saved_as_yaml_alone(run: Run, tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def test_what_leaves_the_model_as_it_is_is_no_point_of_a_sweep() -> None:
     base = paramcalc.load({"model_type": "hrm_text", "num_hidden_layers": 56, "num_layers_per_stack": 7})
     (row,) = paramcalc.scale(base, {"depth": [112]}).rows
 
-    assert row.problem == "depth: another num_hidden_layers leaves this model as it is"
+    assert row.problem == "depth: num_hidden_layers does not change this model"
     assert not row.valid
 
 
