@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
 TokensOpt = Annotated[
     str | None,
     typer.Option(
-        "--training-tokens", metavar="N", help="Tokens trained on, like 2T; 20 for each active parameter if not given."
+        "--training-tokens", metavar="N", help="Training tokens, like 2T; 20 per active parameter if not given."
     ),
 ]
 
@@ -61,8 +61,8 @@ def scale(
     overlay: OverlayOpt = None,
 ) -> None:
     """Compare a grid of models around a base: parameters, FLOPs, bytes, and the cost of depth against width."""
-    from paramcalc.scaling import scaling_rules as following
     from paramcalc.scaling.evaluate import SweepSettings
+    from paramcalc.scaling.scaling_rules import scaling_rules
     from paramcalc.scaling.sweep import device_named, sweep_figures
 
     if base is None:
@@ -75,7 +75,7 @@ def scale(
         answer = sweep_figures(
             base,
             read_grid(depth, width, sweep),
-            rules=following.scaling_rules(read_rules(rules)),
+            rules=scaling_rules(read_rules(rules)),
             settings=settings,
             overlay=ladder_names(overlay),
             each=each,

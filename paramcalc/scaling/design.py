@@ -61,8 +61,8 @@ def design(
 
     For each depth (by default the base's own, or a spread without a base) the search varies the width, in multiples of
     the smallest step that gives whole heads and of `multiple_of`; with `solve` it varies one field and keeps the width.
-    `budget` is a count, or bytes for weight-bytes; without one, the models are the largest that fit on `gpu`. `overlay` names
-    published ladders for comparison. Raises ParamcalcError for invalid arguments.
+    `budget` is a count, or bytes for weight-bytes; without one, the models are the largest that fit on `gpu`. `overlay`
+    names published ladders for comparison. Raises ParamcalcError for invalid arguments.
     """
     from paramcalc.reports.scaling import DesignReport
 

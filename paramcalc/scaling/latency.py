@@ -46,7 +46,7 @@ def untimed_note(device: Device | None) -> list[str]:
 
 
 def decode_latency(device: Device, *, moved: int, flops: int, layers: int) -> LatencyDict:
-    """Nanoseconds for one step: bytes moved, FLOPs, layers in sequence. None for figures that need an unknown property."""
+    """Nanoseconds for one step: bytes moved, FLOPs, layers in sequence. None for an unknown figure."""
     memory = None if device.bandwidth_gb_s is None else moved // device.bandwidth_gb_s  # bytes / (GB/s) are ns
     compute = None if device.bf16_tflops is None else flops // (1000 * device.bf16_tflops)
     launches = layers * LAUNCHES_PER_LAYER * LAUNCH_NS

@@ -59,8 +59,8 @@ def scale(
     """Figures of every model on a grid around a base: `{"depth": [12, 24], "width": [768, 1536], "vocab_size": [...]}`.
 
     `depth` and `width` change the fields that scale with them (see `scaling/scaling_rules.py`; `rule` selects the
-    rules); any other name changes one field. Further assumptions are those of `memory`. Impossible points are in the report with
-    the reason; `overlay` names published ladders for comparison. Raises ParamcalcError for invalid grids.
+    rules); any other name changes one field. Further assumptions are those of `memory`. Impossible points are in the
+    report with the reason; `overlay` names published ladders for comparison. Raises ParamcalcError for invalid grids.
     """
     from paramcalc.reports.scaling import ScaleReport
 

@@ -111,5 +111,5 @@ def test_a_design_is_saved_as_yaml_alone(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_budget_in_words_is_for_the_command_line() -> None:
-    with pytest.raises(paramcalc.ParamcalcError, match=r"a budget is a whole number of what is matched, not '1\.1B'"):
+    with pytest.raises(paramcalc.ParamcalcError, match=r"budget must be an integer, not '1\.1B'"):
         paramcalc.design(budget="1.1B")  # type: ignore[arg-type]  # what a hurried user writes
