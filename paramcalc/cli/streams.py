@@ -27,7 +27,7 @@ def write_diagnostic(stream: TextIO, text: str) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Give up a stream, and keep the interpreter from complaining about it at exit."""
+    """Redirect a stream to the null device, so that the interpreter reports no error at exit."""
     with suppress(OSError):  # a stream without a descriptor is not flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

@@ -107,7 +107,7 @@ def test_several_plots_are_side_by_side_and_always_the_same(run: Run, tmp_path: 
         "tutorial-moe: total against active parameters",
         "tutorial-moe: parameters by category",
     ]
-    assert "active parameters of one token" in content
+    assert "active parameters per token" in content
     assert svg(run, tmp_path, *arguments) == content
 
 
