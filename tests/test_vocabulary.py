@@ -110,9 +110,9 @@ def test_the_table_says_how_a_new_state_grows(config: str, run: Run) -> None:
     _, out, _ = run("memory", config, "--context", "1000")
     lines = [" ".join(line.split()) for line in out.splitlines()]
 
-    assert "grows slower 3,840 3.75 KiB at 1,000; a note says how" in lines
-    assert "one sequence keeps 3,840 3.75 KiB at 1,000" in lines
-    assert "whatever the context" not in out
+    assert "slower growth 3,840 3.75 KiB at 1,000 tokens; see the notes" in lines
+    assert "one sequence 3,840 3.75 KiB at 1,000 tokens" in lines
+    assert "independent of the context" not in out
 
 
 def test_the_explanation_of_a_new_state(config: str, run: Run) -> None:

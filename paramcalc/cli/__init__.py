@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from paramcalc.base.errors import one_line
-from paramcalc.cli.streams import let_go, say, writable
+from paramcalc.cli.streams import discard, writable, write_diagnostic
 
 if TYPE_CHECKING:
     from paramcalc.reports.shapes.error import ErrorReportDict
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def run() -> None:
     """Entry point of the `paramcalc` command."""
-    gc.disable()  # a process that lives for a fifth of a second leaves nothing worth collecting
+    gc.disable()  # the process is too short-lived for collections to pay off
     sys.stdout, sys.stderr = writable(sys.stdout), writable(sys.stderr)
     sys.exit(main())
 
@@ -31,11 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ParamcalcError as error:
         return _fail(error.message, error.hint, error.exit_code, arguments)
     except BrokenPipeError:
-        let_go(sys.stdout)  # whoever read our output has seen enough
+        discard(sys.stdout)  # the reader closed the pipe
         return 0
     except OSError as error:
-        let_go(sys.stdout)
-        say(sys.stderr, f"error: cannot write standard output: {error.strerror}\n")
+        discard(sys.stdout)
+        write_diagnostic(sys.stderr, f"error: cannot write standard output: {error.strerror}\n")
         return 2
     except KeyboardInterrupt:
         return 130
@@ -46,9 +46,9 @@ def _run(arguments: list[str]) -> int:
 
     from paramcalc.cli.app import app_for
 
-    asked = arguments or ["--help"]
+    words = arguments or ["--help"]
     try:
-        code = typer.main.get_command(app_for(asked))(args=asked, prog_name="paramcalc", standalone_mode=False)
+        code = typer.main.get_command(app_for(words))(args=words, prog_name="paramcalc", standalone_mode=False)
         sys.stdout.flush()
         return (code if isinstance(code, int) else 0) if arguments else 2
     except typer.TyperException as error:  # usage: an unknown option, a missing argument, a bad value
@@ -75,18 +75,18 @@ def _help(error: Exception) -> str:
     return f"{context.command_path} --help"
 
 
-# -- failing -----------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------
 
 
 def _fail(message: str, hint: str | None, code: int, arguments: list[str]) -> int:
     """Two lines on stderr; with --json also an error object on stdout. The exit code is the same either way."""
-    from paramcalc.cli.app import asks_for_json
+    from paramcalc.cli.app import requests_json
 
-    hint = hint or "paramcalc COMMAND --help says what a command takes"
-    if asks_for_json(arguments):
+    hint = hint or "paramcalc COMMAND --help lists the arguments of a command"
+    if requests_json(arguments):
         import json
 
         answer: ErrorReportDict = {"error": {"message": message, "hint": hint, "exit_code": code}}
-        say(sys.stdout, json.dumps(answer) + "\n")
-    say(sys.stderr, f"error: {one_line(message)}\nhint: {one_line(hint)}\n")
+        write_diagnostic(sys.stdout, json.dumps(answer) + "\n")
+    write_diagnostic(sys.stderr, f"error: {one_line(message)}\nhint: {one_line(hint)}\n")
     return code

@@ -56,13 +56,13 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
         context_settings=HELP,
     )
     app.callback()(common)
-    asked = arguments[0] if arguments and arguments[0] in COMMANDS else None
-    for name in [asked] if asked else COMMANDS:
+    command = arguments[0] if arguments and arguments[0] in COMMANDS else None
+    for name in [command] if command else COMMANDS:
         import_module(f"paramcalc.cli.{name}").register(app)
     return app
 
 
-def asks_for_json(arguments: Sequence[str]) -> bool:
+def requests_json(arguments: Sequence[str]) -> bool:
     """True if a command line, valid or not, requests JSON.
 
     The parser itself reads it and skips unknown options, so values and arguments after `--` are not taken for options.

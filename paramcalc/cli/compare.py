@@ -36,7 +36,7 @@ def compare(
     context: int,
     out: Output,
     only_different: Annotated[
-        bool, typer.Option("--only-different", metavar=FLAG, help="Leave out figures that are the same for all.")
+        bool, typer.Option("--only-different", metavar=FLAG, help="Omit figures that are equal for all models.")
     ] = False,
     fail_on_difference: Annotated[
         bool,

@@ -46,7 +46,9 @@ def count(
 
     opened = tree_depth(depth)
     if opened and (explain or len(models) > 1 or out.format != "table"):
-        raise ParamcalcError("--depth opens one model's table", "leave out --explain, --format and further models")
+        raise ParamcalcError(
+            "--depth works only with the table of one model", "omit --explain, --format and further models"
+        )
     warn(warnings_of(models))
     if explain:
         explained_counts(models, out, include_mtp=include_mtp)

@@ -37,22 +37,22 @@ def design(
     drawing: Drawing,
     out: Output,
     budget: Annotated[
-        str | None, typer.Option("--budget", metavar="SIZE", help="The size to approach: 1.1B, 350M, 4e9, 8GiB.")
+        str | None, typer.Option("--budget", metavar="SIZE", help="Target size: 1.1B, 350M, 4e9, 8GiB.")
     ] = None,
     depth: DepthsOpt = None,
     match: Annotated[
         str | None,
         typer.Option(
             "--match",
-            metavar="WHAT",
-            help="The figure that the budget limits: total, non-embedding, active, flops (per token) or weight-bytes.",
+            metavar="FIGURE",
+            help="Figure to match: total, non-embedding, active, flops (per token) or weight-bytes.",
         ),
     ] = None,
     solve: Annotated[
         str | None, typer.Option("--solve", metavar="FIELD", help="Solve for this field instead of the width.")
     ] = None,
     multiple_of: Annotated[
-        str | None, typer.Option("--multiple-of", metavar="N", help="Consider only multiples of this number.")
+        str | None, typer.Option("--multiple-of", metavar="N", help="Try only multiples of this number.")
     ] = None,
     vocab: Annotated[
         str | None, typer.Option("--vocab", metavar="N", help="Size of the vocabulary; the base's if not given.")
@@ -70,44 +70,48 @@ def design(
     ] = None,
 ) -> None:
     """Find the models that come closest to a budget: for each depth the width, or any one field."""
-    from paramcalc.scaling import design as designing
-    from paramcalc.scaling import scaling_rules as following
+    from paramcalc.scaling.design import DEFAULT_DEPTHS, as_yaml, design_figures
     from paramcalc.scaling.evaluate import SweepSettings
+    from paramcalc.scaling.scaling_rules import scaling_rules
     from paramcalc.scaling.search import BUDGET_TOO_SMALL, make_goal
     from paramcalc.scaling.sweep import device_named
 
     drawing.check(out)
     if save is not None and not save.lower().endswith((".yaml", ".yml")):
-        raise ParamcalcError(f"--save {save}: a design is written as YAML", "name the file like design.yaml")
+        raise ParamcalcError(f"--save {save}: not a YAML file name", "name the file like design.yaml")
     model = _base(base, vocab, head_dim)
-    asked = SweepSettings(
+    settings = SweepSettings(
         assumed=assumed, training_tokens=parse_training_tokens(training_tokens), device=device_named(gpu)
     )
     number, is_bytes = (None, False) if budget is None else parse_amount(budget)
     word = match or ("weight-bytes" if is_bytes else "total")
     if budget is not None and is_bytes != (word == "weight-bytes"):
-        raise ParamcalcError(f"--budget {budget} is no figure of {word}", "8GiB is of weight-bytes, 1.1B of the others")
-    answer = designing.design_figures(
+        kinds = ("bytes", "a count") if is_bytes else ("a count", "bytes")
+        raise ParamcalcError(
+            f"--budget {budget} is {kinds[0]}, and --match {word} needs {kinds[1]}",
+            "write bytes like 8GiB for weight-bytes, counts like 1.1B for the others",
+        )
+    answer = design_figures(
         model,
-        make_goal(number, word, asked, utilization or 1),
-        depth=number_list("depth", depth) if depth else designing.DEFAULT_DEPTHS if base is None and not solve else (),
+        make_goal(number, word, settings, utilization or 1),
+        depth=number_list("depth", depth) if depth else DEFAULT_DEPTHS if base is None and not solve else (),
         solve=solve,
         multiple_of=whole_number(multiple_of) if multiple_of else None,
-        follow=following.scaling_rules(read_rules(rules)),
-        asked=asked,
+        rules=scaling_rules(read_rules(rules)),
+        settings=settings,
         overlay=ladder_names(overlay),
     )
     warn(answer["warnings"])
     if answer["best"] is None:
         problems = [row["problem"] or "" for row in answer["rows"]]
         if not all(problem.startswith(BUDGET_TOO_SMALL) for problem in problems):
-            raise ParamcalcError(f"no model can be: {problems[0]}", "try other depths, or another base")
+            raise ParamcalcError(f"no valid model: {problems[0]}", "try other depths, or another base")
         out.show([answer], lambda: _view(answer, model, Drawing(chart=False, path=None, kinds=())))
         raise typer.Exit(1)
     if drawing.path:
         drawing.to_file(_report(answer), model)
     if save is not None:
-        write_file(save, designing.as_yaml(model, answer["goal"], answer["rows"][answer["best"]]))
+        write_file(save, as_yaml(model, answer["goal"], answer["rows"][answer["best"]]))
     out.show([answer], lambda: _view(answer, model, drawing))
 
 
@@ -119,7 +123,7 @@ def _base(base: Model | None, vocab: str | None, head_dim: str | None) -> Model:
         return default_base(**{name: whole_number(text) for name, text in sizes.items() if text is not None})
     for option, text, field in (("--vocab", vocab, "vocab_size"), ("--head-dim", head_dim, "head_dim")):
         if text is not None:
-            raise ParamcalcError(f"{option} is for a design without a base", f"--set {field}={text} changes the base")
+            raise ParamcalcError(f"{option} works only without a base", f"change the base with --set {field}={text}")
     return base
 
 

@@ -41,9 +41,9 @@ def fit(
         return fit_view(answers)
 
     if gpu is None:
-        raise ParamcalcError("no GPU given", "--gpu h100, or --gpu 24GiB; `paramcalc gpus` lists them")
-    one, share = find_device(gpu), verdict.utilization(utilization or verdict.DEFAULT_UTILIZATION)
-    answers = [verdict.fit_figures(model, assumed, one, share) for model in models]
+        raise ParamcalcError("no GPU given", "use --gpu h100, or --gpu 24GiB; `paramcalc gpus` lists the names")
+    device, share = find_device(gpu), verdict.utilization(utilization or verdict.DEFAULT_UTILIZATION)
+    answers = [verdict.fit_figures(model, assumed, device, share) for model in models]
     warn(warning_lines([(answer["model"]["name"], answer["warnings"]) for answer in answers]))
     out.show(answers, view)
     if not all(answer["fits"] for answer in answers):

@@ -22,13 +22,14 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: paramcalc flops --preset llama3-8b --context 8k --causal")(flops)
 
 
-@takes(models=MODELS, asked=WORKLOAD_GROUP, out=OUTPUT)
+@takes(models=MODELS, workload=WORKLOAD_GROUP, out=OUTPUT)
 def flops(
     models: list[Model],
-    asked: Workload,
+    workload: Workload,
     out: Output,
     by_part: Annotated[
-        bool, typer.Option("--by-part", metavar=FLAG, help="One line for each matrix and product, not each category.")
+        bool,
+        typer.Option("--by-part", metavar=FLAG, help="One line for each matrix and product instead of each category."),
     ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", "-e", metavar=FLAG, help="Show published rules of thumb next to the figures.")
@@ -42,6 +43,6 @@ def flops(
 
         return flops_view(answers, by_part=by_part, explain=explain)
 
-    answers = [flops_figures(model, asked) for model in models]
+    answers = [flops_figures(model, workload) for model in models]
     warn(warning for answer in answers for warning in answer["warnings"])
     out.show(answers, view)

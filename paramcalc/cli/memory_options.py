@@ -1,4 +1,4 @@
-"""The options under which a footprint holds: one line each, in vLLM's words where the meaning is the same."""
+"""The assumptions of a footprint as options, with the names of vLLM if the meaning is the same."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from paramcalc.cli.option import BATCH, DEFAULT_CONTEXT, INCLUDE_MTP, SOURCE, Op
 from paramcalc.cli.option_groups import OptionGroup
 
 
-def average(text: str) -> str:
-    """`4.65` as the format of that name."""
+def exl2_format(text: str) -> str:
+    """The format name of an average: `4.65` as exl2-4.65bpw."""
     if not re.fullmatch(r"[0-9]{1,2}([.][0-9]{1,6})?", text):
         raise ParamcalcError(f"--bpw {text}: not a number of bits", "write it like --bpw 4.65")
     return f"exl2-{text}bpw"
@@ -23,7 +23,7 @@ def dtype_of_pair(text: str) -> tuple[str, str]:
     """`norm=fp32` as ("norm", "fp32")."""
     part, equals, dtype = text.partition("=")
     if not equals or not part.strip() or not dtype.strip():
-        raise ParamcalcError(f"--dtype-of {text}: no PART=DTYPE", "write it like --dtype-of norm=fp32")
+        raise ParamcalcError(f"--dtype-of {text}: not PART=FORMAT", "write it like --dtype-of norm=fp32")
     return part.strip(), dtype.strip()
 
 
@@ -39,7 +39,7 @@ MEMORY_OPTIONS = {
     "dtype_of": Option(
         ("--dtype-of",), "PART=FORMAT", "Format of a category or path, like norm=fp32.", dtype_of_pair, many=True
     ),
-    "bpw": Option(("--bpw",), "BITS", "Average bits for each weight, as ExLlamaV2 mixes them: 4.65.", average),
+    "bpw": Option(("--bpw",), "BITS", "Average bits per weight of an ExLlamaV2 mix: 4.65.", exl2_format),
     "include_mtp": INCLUDE_MTP,
     "kv_cache_dtype": Option(("--kv-cache-dtype",), "DTYPE", "Dtype of keys and values, like fp8 or q8_0."),
     "v_cache_dtype": Option(("--v-cache-dtype",), "DTYPE", "Dtype of values, if it differs from that of keys."),
@@ -69,7 +69,7 @@ MEMORY_OPTIONS = {
     "prefill_chunk": Option(
         ("--max-num-batched-tokens", "--prefill-chunk"),
         "TOKENS",
-        f"Most tokens that one step prefills; {PREFILL_CHUNK:,} if not given.",
+        f"Maximum number of tokens that one step prefills; {PREFILL_CHUNK:,} if not given.",
         parse_tokens,
     ),
     "attention": Option(("--attention",), "KERNEL", "flash, or eager: with the full score matrix in memory."),
@@ -81,13 +81,13 @@ MEMORY_OPTIONS = {
 
 
 def read_assumptions(**texts: Any) -> Assumptions:
-    """The texts of the options, read and checked."""
+    """The assumptions from the option strings, checked."""
     given = {"context": parse_tokens(DEFAULT_CONTEXT)} | values(MEMORY_OPTIONS, texts)
     if "bpw" in given:
         if "dtype" in given:
-            raise ParamcalcError("--bpw and --dtype both state a format", "leave one of them out")
+            raise ParamcalcError("--bpw and --dtype both state a format", "omit one of them")
         given["dtype"] = given.pop("bpw")
     return assume(**given)
 
 
-MEMORY_GROUP = OptionGroup({name: asked.annotation() for name, asked in MEMORY_OPTIONS.items()}, read_assumptions)
+MEMORY_GROUP = OptionGroup({name: option.annotation() for name, option in MEMORY_OPTIONS.items()}, read_assumptions)

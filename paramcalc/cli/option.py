@@ -1,4 +1,4 @@
-"""An option as data: its flags, its help, and how its text is read. Here are those that several commands have."""
+"""An option as data: its flags, its help and its parser; and the options that several groups share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from paramcalc.base.errors import ParamcalcError
 from paramcalc.base.units import parse_tokens
 from paramcalc.cli.options import FLAG
 
-DEFAULT_CONTEXT = "8k"  # where none is given; printed with the result
+DEFAULT_CONTEXT = "8k"  # the default; printed with the result
 
 
 class Option(NamedTuple):
-    """An option: its flags, the word for its value, its help, and how its text is read."""
+    """An option: its flags, the placeholder of its value, its help and its parser."""
 
     flags: tuple[str, ...]
     metavar: str
@@ -34,24 +34,24 @@ class Option(NamedTuple):
 
 
 def whole_number(text: str) -> int:
-    """A whole number."""
+    """A whole number. Raises ParamcalcError for anything else."""
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise ParamcalcError(f"{text!r} is not a whole number", "write it like 8")
     return int(text)
 
 
-def context(meaning: str) -> Option:
+def context(description: str) -> Option:
     """The option for the tokens of a sequence, with its default."""
-    return Option(("--context", "-c", "--max-model-len"), "TOKENS", meaning, parse_tokens)
+    return Option(("--context", "-c", "--max-model-len"), "TOKENS", description, parse_tokens)
 
 
-BATCH = Option(("--batch", "-b", "--max-num-seqs"), "N", "Sequences at a time.", whole_number)
-SOURCE = Option(("--source",), "TOKENS", "Tokens an encoder has read; as many as --context.", parse_tokens)
+BATCH = Option(("--batch", "-b", "--max-num-seqs"), "N", "Sequences in a batch.", whole_number)
+SOURCE = Option(("--source",), "TOKENS", "Tokens of the encoder; as many as --context if not given.", parse_tokens)
 INCLUDE_MTP = Option(
     ("--include-mtp",), FLAG, "Add the modules for multi-token prediction that the checkpoint ships.", bool
 )
 
 
-def values(asked: dict[str, Option], texts: dict[str, Any]) -> dict[str, Any]:
+def values(options: dict[str, Option], texts: dict[str, Any]) -> dict[str, Any]:
     """The values of the given options; omitted options are absent."""
-    return {name: asked[name].value(text) for name, text in texts.items() if text is not None and text != []}
+    return {name: options[name].value(text) for name, text in texts.items() if text is not None and text != []}

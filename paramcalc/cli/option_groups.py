@@ -1,7 +1,7 @@
-"""Groups of options that several commands take, each turned into the one thing that a command wants of it.
+"""Groups of options that several commands share; each group builds one value from its options.
 
-`@takes(models=MODELS, out=OUTPUT)` gives a command the options of both groups, and hands it loaded models and a place
-for its result.
+`@takes(models=MODELS, out=OUTPUT)` gives a command the options of both groups, and passes it the loaded models and the
+output for its result.
 """
 
 from __future__ import annotations
@@ -112,13 +112,15 @@ def base_model(*, base: str | None, models: list[str] | None, preset: list[str] 
     given = [*([base] if base is not None else []), *(models or ())]
     if not given and not preset:
         options = {"settings": "--set", "text_only": "--text-only", "strict": "--strict", "as_family": "--as-family"}
-        idle = next((option for name, option in options.items() if others.get(name)), None)
-        if idle is not None:
-            raise ParamcalcError(f"{idle} is for a base, and none is given", "give a config.json, or --preset NAME")
+        unused = next((option for name, option in options.items() if others.get(name)), None)
+        if unused is not None:
+            raise ParamcalcError(
+                f"{unused} needs a base model, and none is given", "give a config.json, or --preset NAME"
+            )
         return None
     found = load_models(models=given, preset=preset, **others)
     if len(found) > 1:
-        raise ParamcalcError(f"{len(found)} models given, where one is the base of all", "leave out all but one")
+        raise ParamcalcError(f"{len(found)} models given, and only one can be the base", "omit the others")
     return found[0]
 
 

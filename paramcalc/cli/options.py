@@ -23,7 +23,7 @@ ModelsArg = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="MODEL",
-        help="A config.json, a directory holding one, a YAML file, a preset's name, or - for standard input.",
+        help="A config.json, a directory with one, a YAML file, a preset's name, or - for standard input.",
         show_default=False,
     ),
 ]
@@ -38,7 +38,7 @@ SetOpt = Annotated[
     typer.Option("--set", "-s", metavar="KEY=VALUE", help="Replace a config field; may be given several times."),
 ]
 DepthOpt = Annotated[
-    str | None, typer.Option("--depth", "-d", metavar="N", help="Open the component tree to this many levels.")
+    str | None, typer.Option("--depth", "-d", metavar="N", help="Show the component tree to this many levels.")
 ]
 FormatOpt = Annotated[
     str, typer.Option("--format", "-f", metavar="FORMAT", help="Output format: table, json, csv or markdown.")
@@ -62,14 +62,14 @@ FamilyOpt = Annotated[
 ]
 
 GpuOpt = Annotated[
-    str | None, typer.Option("--gpu", "-g", metavar="NAME", help="A name that `paramcalc gpus` lists, or 24GiB.")
+    str | None, typer.Option("--gpu", "-g", metavar="NAME", help="A name from `paramcalc gpus`, or a size like 24GiB.")
 ]
 UtilizationOpt = Annotated[
     str | None,
     typer.Option(
         "--gpu-memory-utilization",
         metavar="SHARE",
-        help="Usable share of its memory; by default 0.9 in fit, and all of it in design.",
+        help="Usable share of the memory; by default 0.9 in fit, and 1 in design.",
     ),
 ]
 
@@ -80,7 +80,7 @@ def overrides(settings: list[str] | None) -> dict[str, Any]:
     for setting in settings or ():
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
-            raise ParamcalcError(f"--set {setting}: no KEY=VALUE", "write it like --set num_hidden_layers=48")
+            raise ParamcalcError(f"--set {setting}: not KEY=VALUE", "write it like --set num_hidden_layers=48")
         result[key.strip()] = override_value(text.strip())
     return result
 

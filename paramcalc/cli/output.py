@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from paramcalc.base.errors import ParamcalcError, one_line
 from paramcalc.cli.options import OutputFormat, chosen_format
-from paramcalc.cli.streams import colored, say
+from paramcalc.cli.streams import colored, write_diagnostic
 from paramcalc.render import text
 
 if TYPE_CHECKING:
@@ -80,21 +80,21 @@ def write_file(path: str, result: str | bytes) -> None:
     """Write a file atomically: an interrupted write leaves the old file."""
     content = result.encode("utf-8", errors="backslashreplace") if isinstance(result, str) else result
     try:
-        if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe cannot be replaced
+        if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe is written in place
             with open(path, "wb") as file:
                 file.write(content)
             return
         real = os.path.realpath(path)
-        beside = f"{real}.{os.getpid()}.part"
+        temporary = f"{real}.{os.getpid()}.part"
         try:
-            with open(beside, "wb") as file:
+            with open(temporary, "wb") as file:
                 file.write(content)
             if os.path.exists(real):
-                os.chmod(beside, os.stat(real).st_mode)
-            os.replace(beside, real)
+                os.chmod(temporary, os.stat(real).st_mode)
+            os.replace(temporary, real)
         except BaseException:
-            if os.path.exists(beside):
-                os.remove(beside)
+            if os.path.exists(temporary):
+                os.remove(temporary)
             raise
     except OSError as error:
         raise ParamcalcError(f"cannot write {path}: {error.strerror}") from error
@@ -103,7 +103,7 @@ def write_file(path: str, result: str | bytes) -> None:
 def warn(warnings: Iterable[str]) -> None:
     """One line each on standard error."""
     for warning in warnings:
-        say(sys.stderr, f"warning: {one_line(warning)}\n")
+        write_diagnostic(sys.stderr, f"warning: {one_line(warning)}\n")
 
 
 def warnings_of(models: Sequence[Model]) -> Iterator[str]:

@@ -43,7 +43,9 @@ class Drawing(NamedTuple):
     def check(self, out: Output) -> None:
         """Check before anything is computed. Raises ParamcalcError for a plot that cannot be drawn."""
         if self.chart and out.format != "table":
-            raise ParamcalcError(f"--chart is drawn under a table, not in {out.format}", "--plot FILE goes with all")
+            raise ParamcalcError(
+                f"--chart needs --format table, not {out.format}", "--plot FILE works with every format"
+            )
         if self.kinds and not (self.chart or self.path):
             raise ParamcalcError("--plot-kind without a plot", "add --chart, or --plot FILE")
         if self.kinds:
@@ -84,7 +86,7 @@ class Drawing(NamedTuple):
 
 
 def drawing(*, chart: bool, plot: str | None, plot_kind: str | None) -> Drawing:
-    """The options, read."""
+    """The plots that the options request."""
     kinds = tuple(kind.strip().lower() for kind in (plot_kind or "").split(",") if kind.strip())
     return Drawing(chart, plot, kinds)
 

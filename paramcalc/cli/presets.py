@@ -48,16 +48,16 @@ def presets(
     as_json: JsonOpt = False,
     output: OutputOpt = None,
 ) -> None:
-    """The models that ship with paramcalc: list them, or show one's file."""
+    """The models that ship with paramcalc: list them, or show the file of one."""
     # Options before a command apply to it, unless it has its own.
-    said = {"fmt": "json" if as_json else fmt, "output": output}
-    context.default_map = {"list": said, "show": said}
+    defaults = {"fmt": "json" if as_json else fmt, "output": output}
+    context.default_map = {"list": defaults, "show": defaults}
     if context.invoked_subcommand is None:
         list_presets(fmt, as_json, output)
 
 
 def list_presets(fmt: FormatOpt = "table", as_json: JsonOpt = False, output: OutputOpt = None) -> None:
-    """List the presets with total, active and source."""
+    """List the presets with total parameters, active parameters and source."""
     from paramcalc.catalog import preset_infos
 
     def view() -> View:
@@ -70,12 +70,12 @@ def list_presets(fmt: FormatOpt = "table", as_json: JsonOpt = False, output: Out
 
 
 def show_preset(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The preset's name.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the preset.")],
     fmt: FormatOpt = "table",
     as_json: JsonOpt = False,
     output: OutputOpt = None,
 ) -> None:
-    """Show a preset's file, ready to be copied and changed."""
+    """Show the file of a preset, ready to copy and change."""
     from paramcalc.catalog import preset_info
 
     def view() -> View:

@@ -13,7 +13,7 @@ OFTEN = 0.1  # seconds between two updates
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Yields a function that takes how much is done, and of how much."""
+    """A context manager that yields a callback with two arguments: the finished items, and all items."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _done, _many: None
         return
@@ -32,7 +32,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Bar:
-    """Rich's bar, made when it is first needed."""
+    """A progress bar of rich, created at the first update."""
 
     def __init__(self, what: str) -> None:
         self.what = what

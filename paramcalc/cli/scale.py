@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
 TokensOpt = Annotated[
     str | None,
     typer.Option(
-        "--training-tokens", metavar="N", help="Tokens trained on, like 2T; 20 for each active parameter if not given."
+        "--training-tokens", metavar="N", help="Training tokens, like 2T; 20 per active parameter if not given."
     ),
 ]
 
@@ -61,22 +61,22 @@ def scale(
     overlay: OverlayOpt = None,
 ) -> None:
     """Compare a grid of models around a base: parameters, FLOPs, bytes, and the cost of depth against width."""
-    from paramcalc.scaling import scaling_rules as following
     from paramcalc.scaling.evaluate import SweepSettings
+    from paramcalc.scaling.scaling_rules import scaling_rules
     from paramcalc.scaling.sweep import device_named, sweep_figures
 
     if base is None:
         raise ParamcalcError("no model given", "give a config.json, or --preset tutorial-110m")
     drawing.check(out)
-    asked = SweepSettings(
+    settings = SweepSettings(
         assumed=assumed, training_tokens=parse_training_tokens(training_tokens), device=device_named(gpu)
     )
     with progress("points") as each:
         answer = sweep_figures(
             base,
             read_grid(depth, width, sweep),
-            follow=following.scaling_rules(read_rules(rules)),
-            asked=asked,
+            rules=scaling_rules(read_rules(rules)),
+            settings=settings,
             overlay=ladder_names(overlay),
             each=each,
         )

@@ -17,17 +17,17 @@ def writable(stream: TextIO | None) -> TextIO:
     return stream
 
 
-def say(stream: TextIO, text: str) -> None:
+def write_diagnostic(stream: TextIO, text: str) -> None:
     """Best-effort write of a diagnostic; failures are ignored."""
     try:
         stream.write(text)
         stream.flush()
     except OSError:
-        let_go(stream)
+        discard(stream)
 
 
-def let_go(stream: TextIO) -> None:
-    """Give up a stream, and keep the interpreter from complaining about it at exit."""
+def discard(stream: TextIO) -> None:
+    """Redirect a stream to the null device, so that the interpreter reports no error at exit."""
     with suppress(OSError):  # a stream without a descriptor is not flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

@@ -1,4 +1,4 @@
-"""The texts of axes: `12,24,48`, `12:48:4`, `n_layers=8:64:8`."""
+"""The options of sweeps. Axes are written as `12,24,48`, `12:48:4`, `n_layers=8:64:8`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RuleOpt = Annotated[
     list[str] | None,
     typer.Option(
         "--rule",
-        metavar="NAME=HOW",
+        metavar="NAME=RULE",
         help="Scaling of fields with the width: heads, kv_heads or ffn = ratio or kept; multiple_of = a number.",
     ),
 ]
@@ -43,10 +43,10 @@ def number_list(name: str, text: str) -> list[int]:
     for piece in text.split(","):
         bounds = piece.split(":")
         if not all(part.strip().isascii() and part.strip().isdigit() and len(part) < 20 for part in bounds):
-            raise ParamcalcError(f"--{name} {text}: {piece.strip()!r} is no number or range", HINT)
+            raise ParamcalcError(f"--{name} {text}: {piece.strip()!r} is not a number or range", HINT)
         first, last, step, *more = [int(part) for part in bounds] + ([int(bounds[0])] if len(bounds) == 1 else []) + [1]
         if more[1:] or step < 1 or (last - first) // step >= MOST_VALUES or last < first:
-            raise ParamcalcError(f"--{name} {text}: {piece.strip()!r} is no range", HINT)
+            raise ParamcalcError(f"--{name} {text}: {piece.strip()!r} is not a range", HINT)
         found += range(first, last + 1, step)
     return list(dict.fromkeys(found))
 
@@ -55,14 +55,14 @@ def field_axis(text: str) -> tuple[str, list[Any]]:
     """`d_ff=2048,4096`, `num_experts=8:64:8` or `tie_word_embeddings=true,false`: a field and its values."""
     field, equals, values = text.partition("=")
     if not equals or not field.strip() or not values.strip():
-        raise ParamcalcError(f"--sweep {text}: no FIELD=VALUES", "write it like --sweep d_ff=2048,4096")
+        raise ParamcalcError(f"--sweep {text}: not FIELD=VALUES", "write it like --sweep d_ff=2048,4096")
     if ":" in values:
         return field.strip(), list(number_list(f"sweep {field}", values))
     return field.strip(), [override_value(piece.strip()) for piece in values.split(",")]
 
 
 def read_grid(depth: str | None, width: str | None, sweep: Sequence[str] | None) -> dict[str, list[Any]]:
-    """All axes, in the order depth, width, others. Raises ParamcalcError for a field that is swept twice."""
+    """All axes, in the order depth, width, others. Raises ParamcalcError for no axis, and for a field given twice."""
     found: dict[str, list[Any]] = {}
     for name, text in (("depth", depth), ("width", width)):
         if text is not None:
@@ -70,24 +70,24 @@ def read_grid(depth: str | None, width: str | None, sweep: Sequence[str] | None)
     for text in sweep or ():
         field, values = field_axis(text)
         if field in found:
-            raise ParamcalcError(f"--sweep {text}: {field} is swept already", "give all its values at once")
+            raise ParamcalcError(f"--sweep {text}: {field} has values already", "give all values in one option")
         found[field] = values
     if not found:
-        raise ParamcalcError("nothing to sweep", "--depth 12,24,48, --width 512:2048:256 or --sweep FIELD=VALUES")
+        raise ParamcalcError("nothing to sweep", "use --depth 12,24,48, --width 512:2048:256 or --sweep FIELD=VALUES")
     return found
 
 
 def ladder_names(text: str | None) -> list[str]:
-    """`gpt3,pythia` as names."""
+    """The names in a list like `gpt3,pythia`."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def read_rules(given: Sequence[str] | None) -> dict[str, str | int]:
-    """`["heads=kept"]` as a mapping."""
+    """The rules in a list like `["heads=kept"]`."""
     found: dict[str, str | int] = {}
     for text in given or ():
-        name, equals, how = text.partition("=")
+        name, equals, rule = text.partition("=")
         if not equals:
-            raise ParamcalcError(f"--rule {text}: no NAME=HOW", "write it like --rule heads=kept")
-        found[name.strip()] = how.strip()
+            raise ParamcalcError(f"--rule {text}: not NAME=RULE", "write it like --rule heads=kept")
+        found[name.strip()] = rule.strip()
     return found

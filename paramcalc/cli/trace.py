@@ -21,8 +21,8 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: paramcalc trace --preset llama3-8b --batch 2 --tokens 5")(trace)
 
 
-@takes(models=MODELS, asked=WORKLOAD_GROUP, out=OUTPUT)
-def trace(models: list[Model], asked: Workload, out: Output) -> None:
+@takes(models=MODELS, workload=WORKLOAD_GROUP, out=OUTPUT)
+def trace(models: list[Model], workload: Workload, out: Output) -> None:
     """Walk through one layer of each kind: shapes, parameters, FLOPs and cached bytes, step by step."""
     from paramcalc.compute.trace import trace_figures
 
@@ -31,6 +31,6 @@ def trace(models: list[Model], asked: Workload, out: Output) -> None:
 
         return trace_view(answers)
 
-    answers = [trace_figures(model, asked) for model in models]
+    answers = [trace_figures(model, workload) for model in models]
     warn(warning for answer in answers for warning in answer["warnings"])
     out.show(answers, view)

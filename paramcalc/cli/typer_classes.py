@@ -38,7 +38,7 @@ class InOrder(TyperCommand):
     """
 
     def make_parser(self, ctx: Any) -> Any:
-        """A parser that notes where the presets are."""
+        """A parser that records the positions of the presets."""
         parser: Any = super().make_parser(ctx)
         option = parser._long_opt["--preset"]
         noted: list[tuple[int, str]] = []

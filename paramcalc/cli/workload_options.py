@@ -1,4 +1,4 @@
-"""The options that say for which tokens work is counted."""
+"""The options of a workload: the tokens for which FLOPs are counted."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ WORKLOAD_OPTIONS = {
     "tokens": Option(
         ("--tokens", "-t"),
         "TOKENS",
-        "New tokens of each sequence, the others are cached; all if not given.",
+        "New tokens of each sequence (the others are cached); all if not given.",
         parse_tokens,
     ),
     "batch": BATCH,
     "source": SOURCE,
     "counting": Option(
         ("--counting",),
-        "WHAT",
-        "needed; or reference: all that transformers' eager code multiplies, behind windows too.",
+        "MODE",
+        "needed, or reference: all products of the eager code in transformers, also outside of windows.",
     ),
 }
 CausalOpt = Annotated[
@@ -40,7 +40,7 @@ CausalOpt = Annotated[
 
 
 def read_workload(*, causal: bool, **texts: Any) -> Workload:
-    """The texts of the options, read and checked."""
+    """The workload from the option strings, checked."""
     given = values(WORKLOAD_OPTIONS, texts)
     given.setdefault("tokens", given.get("context") or parse_tokens(DEFAULT_CONTEXT))
     return check_workload(causal=causal, **given)

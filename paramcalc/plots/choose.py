@@ -19,7 +19,7 @@ PLOT_KINDS: tuple[PlotKind, ...] = get_args(PlotKind)
 
 
 def choose_plots(report: ScaleReport | DesignReport, base: Model, kinds: Sequence[str] = ()) -> list[Plot]:
-    """The plots that suit a report, or those of these kinds. Raises ParamcalcError where a kind does not suit it."""
+    """The plots that suit a report, or those of these kinds. Raises ParamcalcError if a kind does not suit it."""
     return [make_plot(report, base, kind) for kind in kinds or suitable_plots(report)]
 
 
@@ -40,10 +40,10 @@ def check_plot_kind(kind: str) -> None:
 
 
 def make_plot(report: ScaleReport | DesignReport, base: Model, kind: str) -> Plot:
-    """One plot. Raises ParamcalcError where the kind is unknown or does not suit the report."""
+    """One plot. Raises ParamcalcError for an unknown kind, and for one that does not suit the report."""
     check_plot_kind(kind)
     if not any(row.valid for row in report.rows):
-        raise ParamcalcError(f"nothing to plot: {report.rows[0].problem}", "no point of the sweep is a model")
+        raise ParamcalcError(f"nothing to plot: {report.rows[0].problem}", "no point of the sweep is a valid model")
     if kind == "categories":
         return bars_of(report, base)
     if kind == "moe":
@@ -53,4 +53,4 @@ def make_plot(report: ScaleReport | DesignReport, base: Model, kind: str) -> Plo
     if kind == "heatmap" and isinstance(report, ScaleReport):
         return heat_map_of(report)
     other = "paramcalc design" if kind == "frontier" else "paramcalc scale"
-    raise ParamcalcError(f"--plot-kind {kind} is a plot of `{other}`", "others: categories, moe")
+    raise ParamcalcError(f"--plot-kind {kind} is only for `{other}`", "use categories or moe")

@@ -1,4 +1,4 @@
-"""Plots as data: places, series and labels with their units."""
+"""Plots as data: axes, series and labels with units."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CategoryAxis(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A published model on a grid, its place in fractions of cells."""
+    """A published model on a grid; its position is in fractions of cells."""
 
     name: str
     x: float
@@ -42,7 +42,7 @@ class HeatMap(NamedTuple):
     x: CategoryAxis
     y: CategoryAxis
     totals: tuple[tuple[int | None, ...], ...]
-    levels: tuple[int, ...]  # parameters along the lines between the cells
+    levels: tuple[int, ...]  # parameters along each contour line
     marks: tuple[Mark, ...]
 
 
@@ -60,7 +60,7 @@ class Bars(NamedTuple):
 
 
 class Dot(NamedTuple):
-    """A model at its place, with its name where it is to be shown."""
+    """A model as a point, with its name if it gets a label."""
 
     x: int
     y: int
@@ -68,17 +68,17 @@ class Dot(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Models that belong together; those of a sweep are joined by a line, published ones are not."""
+    """The points of one series. A line joins the points of a sweep, but not published models."""
 
     name: str
     dots: tuple[Dot, ...]
     joined: bool
     best: int | None = None
-    distinction: str = ""  # label of the best one
+    distinction: str = ""  # label of the best point
 
 
 class NumberAxis(NamedTuple):
-    """An axis of numbers: its ends, and where it is marked."""
+    """An axis of numbers, with its ends and ticks."""
 
     label: str
     low: float
@@ -95,7 +95,7 @@ class NumberAxis(NamedTuple):
 
 
 class Scatter(NamedTuple):
-    """Models by two of their figures."""
+    """A scatter plot of models by two figures."""
 
     title: str
     x: NumberAxis
@@ -108,12 +108,12 @@ Plot = HeatMap | Bars | Scatter
 
 
 def axis_label(name: str) -> str:
-    """A field with its unit."""
+    """The label of a field, with its unit."""
     return AXIS_LABELS.get(name, name)
 
 
 def varying(rows: Sequence[Point]) -> tuple[list[str], tuple[str, ...]]:
-    """The axes on which the points differ, and the place of each on them."""
+    """The axes on which the points differ, and the position of each point on them."""
     names = list(dict.fromkeys(name for row in rows for name in row.at))
     several = [name for name in names if len({str(row.at.get(name)) for row in rows}) > 1] or names
     return several, tuple(" x ".join(str(row.at.get(name, "-")) for name in several) for row in rows)

@@ -1,4 +1,4 @@
-"""Parameters at every point of a sweep: over two axes as a heat map, over any as bars divided by category."""
+"""Parameters at every point of a sweep: a heat map over two axes, or bars by category over any axes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from paramcalc.model import Model
 
 MOST_BARS = 200
-MOST_LEVELS = 6  # lines of equal parameters; more of them are clutter
+MOST_LEVELS = 6  # contour lines of equal parameters; more are clutter
 
 
 def swept(report: ScaleReport) -> dict[str, list[Any]]:
@@ -26,11 +26,11 @@ def swept(report: ScaleReport) -> dict[str, list[Any]]:
 
 
 def heat_map_of(report: ScaleReport) -> HeatMap:
-    """Parameters over two axes; of depth and width, depth goes up. Raises ParamcalcError for more or fewer axes."""
+    """Parameters over two axes; the first is vertical. Raises ParamcalcError for more or fewer axes."""
     axes = swept(report)
     if len(axes) != 2:
-        hint = "sweep two, like --depth 12,24 --width 768,1536; or --plot-kind categories"
-        raise ParamcalcError(f"a heat map has two axes, and {len(axes)} have several values", hint)
+        hint = "sweep two, like --depth 12,24 --width 768,1536, or use --plot-kind categories"
+        raise ParamcalcError(f"a heat map needs two axes with several values, not {len(axes)}", hint)
     (outer, rows), (inner, columns) = axes.items()
     found = {
         (i, j): row.parameters.total if row.parameters else None
@@ -51,7 +51,7 @@ def category_axis(name: str, values: Sequence[Any]) -> CategoryAxis:
 
 
 def in_order(values: Sequence[Any]) -> list[int]:
-    """Indices of numbers from the smallest on; anything else as it is given."""
+    """Indices of numbers in ascending order; other values keep their order."""
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     return sorted(range(len(values)), key=values.__getitem__) if numbers else list(range(len(values)))
 
@@ -71,7 +71,7 @@ def between(values: Sequence[int], value: int) -> float | None:
 
 
 def contour_levels(low: int, high: int) -> tuple[int, ...]:
-    """Round numbers between two: 1, 2 and 5 times powers of ten, fewer of each ten where that is too many."""
+    """Round numbers between two: 1, 2 and 5 times powers of ten, or fewer if these are too many."""
     found: tuple[int, ...] = ()
     for steps in ((1, 2, 5), (1, 5), (1,)):
         found = rounds(low, high, steps)
@@ -92,8 +92,8 @@ def rounds(low: float, high: float, steps: Sequence[int]) -> tuple[int, ...]:
 def bars_of(report: ScaleReport | DesignReport, base: Model) -> Bars:
     """Parameters by category at every point. Raises ParamcalcError for too many points."""
     if len(report.rows) > MOST_BARS:
-        problem = f"{len(report.rows):,} points are too many to stack; there is room for {MOST_BARS}"
-        raise ParamcalcError(problem, "sweep fewer values, or two axes with --plot-kind heatmap")
+        problem = f"{len(report.rows):,} points are too many for bars; the limit is {MOST_BARS}"
+        raise ParamcalcError(problem, "sweep fewer values, or use --plot-kind heatmap with two axes")
     found = [category_totals(base.variants.tree(row.fields)) if row.valid else {} for row in report.rows]
     present = [str(category) for category in CATEGORIES if any(category in one for one in found)]
     parts = {category: tuple(one.get(category, 0) for one in found) for category in present}

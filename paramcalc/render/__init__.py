@@ -1,1 +1,1 @@
-"""From a report to text. A renderer takes a report and returns a string; it opens nothing and asks nothing."""
+"""Renderers: from a report to text. A renderer takes a report and returns a string; it reads no files."""

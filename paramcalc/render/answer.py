@@ -1,4 +1,4 @@
-"""The output of a command: its answers, validated as reports, as rows for programs and as a table for people."""
+"""The output of a command: validated reports as rows for CSV and Markdown, and as a table."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Plots in a terminal: heat map, stacked bars, points on axes. Colours are safe for colour-blind eyes, never needed.
+"""Plots in a terminal: heat map, stacked bars, scatter plot. The colours are safe for colour-blind readers.
 
-With colour, cells are filled; without, they have shades, and every number is written in both.
+With colour, cells are filled; without, they have shades. Numbers are printed in both cases.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 SHADES = " ·:░▒▓█"
 FILLS = "█▓▒░▞#=+:"
-NO_MODEL = "-"
+NO_MODEL = "-"  # text of an impossible model
 WIDEST = 100  # columns of a chart, however wide the terminal
 TALLEST = 40  # rows of a heat map
 
 
 def chart(plot: Plot, width: int | None, *, color: bool) -> Text:
-    """A plot as text for a terminal that wide, None for a pipe or a file."""
+    """A plot as text for a terminal of this width; None for a pipe or a file."""
     from rich.text import Text
 
     room = min(width or WIDEST, WIDEST)
@@ -45,7 +45,7 @@ def chart(plot: Plot, width: int | None, *, color: bool) -> Text:
 
 
 def heat_map_text(plot: HeatMap, room: int, *, color: bool) -> Iterator[Text]:
-    """The totals in cells, those between two lines of equal parameters in one colour."""
+    """The totals in cells; one colour for all totals between two levels."""
     from rich.text import Text
 
     names = [printable(str(value)) for value in plot.y.values]
@@ -79,7 +79,7 @@ def ordinal(number: int) -> str:
 
 
 def heat_map_cell(plot: HeatMap, total: int | None, number: str, *, cell: int, color: bool) -> Text:
-    """One cell with its number, if there is room for it, and its colour or shade."""
+    """One cell with its number, if it fits, and its colour or shade."""
     from rich.text import Text
 
     if total is None:
@@ -102,7 +102,7 @@ def shade(band: int, plot: HeatMap) -> str:
 
 
 def ruler(heads: Sequence[str], cell: int) -> str:
-    """The values of the columns under their cells, as far as they fit."""
+    """The values of the columns below their cells; those that do not fit are omitted."""
     line = ""
     for i, head in enumerate(heads):
         start = max(0, i * cell + (cell - len(head)) // 2)
@@ -127,33 +127,33 @@ def bands(plot: HeatMap, *, color: bool) -> Iterator[Text]:
 
 
 def bars_text(plot: Bars, room: int, *, color: bool) -> Iterator[Text]:
-    """A bar for each model, its length the total, divided by category."""
+    """A bar for each model: its length is the total, divided by category."""
     from rich.text import Text
 
     names, totals = [printable(name) for name in plot.x.values], plot.totals
     written = [human_count(total) if total else NO_MODEL for total in totals]
     left, right = max(map(len, names)), max(map(len, written))
     cells = max(8, room - left - right - 4)
-    seen: set[int] = set()
+    visible: set[int] = set()
     yield Text(plot.x.label)
     for i, total in enumerate(totals):
         line = Text(f"{names[i]:>{left}}  ")
         parts = cells_in_proportion([values[i] for values in plot.parts.values()], round(cells * total / max(totals)))
         for number, part in enumerate(parts):
             line.append_text(piece(number, color=color, cells=part))
-        seen |= {number for number, part in enumerate(parts) if part}
+        visible |= {number for number, part in enumerate(parts) if part}
         yield line.append(f"  {written[i]}")
     yield Text("")
     legend, hidden = [], []
     for number, (name, values) in enumerate(plot.parts.items()):
         share = f"{name.replace('_', ' ')} {share_text(values, totals)}"
-        if number in seen:
+        if number in visible:
             legend.append(Text().append_text(piece(number, color=color, cells=2)).append(f" {share}"))
         else:
             hidden.append(Text(share))
     yield from items_in_lines(legend, room)
     if hidden:
-        yield from items_in_lines([Text("too small to see:"), *hidden], room)
+        yield from items_in_lines([Text("too small to draw:"), *hidden], room)
 
 
 def piece(number: int, *, color: bool, cells: int) -> Text:

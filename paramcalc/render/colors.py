@@ -1,4 +1,4 @@
-"""Colours that colour-blind people tell apart."""
+"""Colour scales that are safe for colour-blind readers."""
 
 # Matplotlib's viridis at equal steps (Smith and van der Walt 2015), dark to light.
 VIRIDIS = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")

@@ -1,4 +1,4 @@
-"""Models side by side for people: figures are rows, models are columns; then the effect of each changed field."""
+"""Tables of `compare`: figures are rows, models are columns; then the effect of each changed field."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from paramcalc.reports.compare import Change, ChangeStep, Compared
     from paramcalc.reports.shapes.compare import CompareReportDict
 
-Lines = Sequence["Compared | None"]  # None: a line left free
+Lines = Sequence["Compared | None"]  # None: an empty line
 LONGEST_VALUE = 20  # characters of a model's name or of a value in a column
 LABELS = {
     "parameters.total": "total",
@@ -32,8 +32,8 @@ LABELS = {
     "parameters.non_embedding": "non-embedding",
     "parameters.buffers": "buffers",
     "parameters.mtp": "mtp",
-    "encoder_layers": "  of the encoder",
-    "decoder_layers": "  of the decoder",
+    "encoder_layers": "  encoder",
+    "decoder_layers": "  decoder",
     "sequential_steps": "sequential steps",
     "aspect_ratio": "d_model / steps",
     "kv_heads": "kv heads",
@@ -47,7 +47,7 @@ LABELS = {
     "kv_cache.per_sequence.bytes": "cache, bytes",
     "state.per_sequence": "state, bytes",
     "per_token.total": "FLOPs per token",
-    "per_token.attention": "  of it attention",
+    "per_token.attention": "  attention",
 }
 
 
@@ -101,7 +101,7 @@ def figures_tables(report: CompareReport, names: Sequence[str], room: int) -> It
 
 
 def spaced(rows: Sequence[Compared]) -> Iterator[Compared | None]:
-    """The rows, with a free line before the categories, and where those of another report begin."""
+    """The rows, with an empty line before the categories and before the rows of another report."""
     for i, (_, group) in enumerate(groupby(rows, lambda row: (row.report, row.name.startswith("components.")))):
         yield from [None, *group] if i else group
 
@@ -138,7 +138,7 @@ def figure_columns(
 
 
 def short(text: str) -> str:
-    """A text that fits into a column, its middle left out if it must be."""
+    """A text that fits into a column; its middle is omitted if it is too long."""
     if len(text) <= LONGEST_VALUE:
         return text
     half = (LONGEST_VALUE - 1) // 2
@@ -146,7 +146,7 @@ def short(text: str) -> str:
 
 
 def value_text(value: int | float | tuple[int | float, ...] | None) -> str:
-    """A figure; where layers differ, both values, or the range."""
+    """A figure; both values, or the range, if layers differ."""
     if value is None:
         return "-"
     if isinstance(value, tuple):
@@ -162,7 +162,7 @@ def signed(value: int | float | None) -> str:
 
 
 def times(ratio: float | None) -> str:
-    """A ratio to the first: three decimals, or more where they would all be zero."""
+    """A ratio to the first model: three decimals, or two significant digits if they would all be zero."""
     if ratio is None:
         return ""
     if 0 < ratio < 0.001:
@@ -184,8 +184,8 @@ def change_parts(change: Change, room: int) -> Iterator[RenderableType]:
     if steps and others:
         yield Text("")
     if others:
-        told = ", ".join(f"{field.name} {stated_text(field.old)} -> {stated_text(field.new)}" for field in others)
-        yield Text(printable(f"without effect on the count: {told}"))
+        text = ", ".join(f"{field.name} {stated_text(field.old)} -> {stated_text(field.new)}" for field in others)
+        yield Text(printable(f"without effect on the count: {text}"))
     if not change.steps:
         yield Text("no config field differs")
 
@@ -199,16 +199,16 @@ def steps_table(change: Change, steps: Sequence[ChangeStep], room: int) -> Table
         Column("to", [short(stated_text(field.new)) for field, _ in lines], right=True),
         Column(
             "parameters",
-            [signed(step.difference) if step else "with it" for _, step in lines],
+            [signed(step.difference) if step else "together" for _, step in lines],
             signed(change.difference),
             right=True,
         ),
-        Column("where", [where(step.components) if step else "" for _, step in lines], rank=1),
+        Column("components", [component_differences(step.components) if step else "" for _, step in lines], rank=1),
     ]
     return fit_columns(columns, room)
 
 
-def where(components: dict[str, int]) -> str:
+def component_differences(components: dict[str, int]) -> str:
     """The categories that changed, largest difference first."""
     largest = sorted(components.items(), key=lambda one: -abs(one[1]))
     return ", ".join(f"{name.replace('_', ' ')} {'+' if n > 0 else ''}{human_count(n)}" for name, n in largest)
@@ -240,7 +240,7 @@ def figure_row(row: Compared, names: Sequence[str]) -> RowData:
 
 
 def cell(value: int | float | tuple[int | float, ...] | None) -> str | int:
-    """A whole number as it is; anything else as text, several values with slashes."""
+    """An integer as it is; anything else as text, several values separated by slashes."""
     if isinstance(value, int):
         return value
     if isinstance(value, tuple):
@@ -249,7 +249,7 @@ def cell(value: int | float | tuple[int | float, ...] | None) -> str | int:
 
 
 def change_rows(change: Change, names: Sequence[str]) -> Iterator[RowData]:
-    """A changed field, with its effect on the total if it has a step of its own or leads one."""
+    """A row for each changed field, with its effect on the total; the first field of a step has that of all."""
     old, new = names
     for step in change.steps:
         for field in step.fields:

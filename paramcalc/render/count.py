@@ -1,4 +1,4 @@
-"""Counts for people and programs: one model by category or as a tree, several side by side."""
+"""Tables of `count`: one model by category or as a tree, or several models side by side."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def count_view(
 def count_table(
     report: CountReport, rows: Sequence[Outlined] | None = None, *, width: int | None = None, include_mtp: bool = False
 ) -> Group:
-    """One model: header, layer pattern, parameters by category (or the tree, where `rows` are given), and bytes.
+    """One model: header, layer pattern, parameters by category (or the tree, if `rows` are given), and bytes.
 
     A narrow terminal omits columns instead of cutting them: bars first, then rounded figures and notes.
     """
@@ -102,16 +102,22 @@ def summary_table(report: CountReport, room: int, include_mtp: bool) -> Table:
     p = report.parameters
     rows: list[tuple[str, int, str]] = []
     if p.active != p.total:
-        rows.append(("active", p.active, "what one token uses, both embeddings included"))
+        rows.append(("active", p.active, "per token, including input and output embeddings"))
     if p.active_without_input_embedding != p.active:
-        rows.append(("active without input embedding", p.active_without_input_embedding, "lookups left out"))
+        rows.append(
+            (
+                "active without input embedding",
+                p.active_without_input_embedding,
+                "excluding the lookup in the input embedding",
+            )
+        )
     rows.append(("non-embedding", p.non_embedding, "without embeddings and output head"))
     if p.buffers:
         rows.append(("buffers", p.buffers, "saved with the model, not trained, not in the total"))
     if p.mtp:
-        where = "in the total" if include_mtp else "not in the total"
-        rows.append(("mtp", p.mtp, f"multi-token prediction: shipped, not built by the class, {where}"))
-    ties = [f"{tie} is {owner}, counted once" for tie, owner in report.tied]
+        where = "included in the total" if include_mtp else "not in the total (--include-mtp adds it)"
+        rows.append(("mtp", p.mtp, f"multi-token prediction: in the checkpoint, not built by the class, {where}"))
+    ties = [f"{tie} to {owner}, counted once" for tie, owner in report.tied]
     blank = [""] * len(ties)
     columns = [
         Column("", [name for name, _, _ in rows] + ["tied"] * len(ties)),
@@ -123,7 +129,7 @@ def summary_table(report: CountReport, room: int, include_mtp: bool) -> Table:
 
 
 def weights(report: CountReport) -> RenderableType:
-    """Bytes of the parameters in the config's dtype and in plain others; formats in blocks are for `memory`."""
+    """Bytes of the parameters in the config's dtype and in other plain dtypes; `memory` reports block formats."""
     from rich.text import Text
 
     own, total = report.weights, report.parameters.total

@@ -28,8 +28,8 @@ def explain_view(answers: Sequence[Mapping[str, object]]) -> View:
 
 
 def explanation_text(explanation: Explanation, width: int | None = None) -> str:
-    """The whole explanation: in columns, or where the terminal is too narrow for them, one equation after another."""
-    told = _line if width is None or width >= COLUMNS_WIDTH else _equation
+    """The whole explanation: in columns, or as one equation per line if the terminal is too narrow for columns."""
+    line_text = _line if width is None or width >= COLUMNS_WIDTH else _equation
     model = explanation.model
     lines = [f"{model.name}: {model.architecture}, {model.status}", ""]
     width = max((len(s.symbol) for s in explanation.symbols), default=0)
@@ -37,7 +37,7 @@ def explanation_text(explanation: Explanation, width: int | None = None) -> str:
     for line in explanation.lines:
         if line.level == 0:
             lines.append("")
-        lines += map(printable, told(line))  # parts may be named by a config
+        lines += map(printable, line_text(line))  # parts may be named by a config
     return "\n".join(lines) + "\n"
 
 
@@ -61,7 +61,7 @@ def _line(line: Line) -> Iterator[str]:
 
 
 def _equation(line: Line) -> Iterator[str]:
-    """`name: formula = numbers = result`, as long as it is."""
+    """`name: formula = numbers = result` in one line of any length."""
     indent = " " * (INDENT * line.level)
     if line.result is None:
         yield f"{indent}{line.name}   {line.remark}".rstrip()
@@ -74,7 +74,7 @@ def _equation(line: Line) -> Iterator[str]:
 
 
 def _split(text: str, width: int) -> tuple[str, str]:
-    """The text in its column, or below it."""
+    """A pair (text in its column, text below it); one of them is empty."""
     return (text, "") if len(text) <= width else ("", text)
 
 

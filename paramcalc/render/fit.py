@@ -1,4 +1,4 @@
-"""A verdict on a device for people: yes or no with figures, the most that fits, and changes that would help."""
+"""The table of `fit`: the verdict with figures, the limits, and changes that would make the model fit."""
 
 from __future__ import annotations
 
@@ -56,16 +56,14 @@ def fit_table(report: FitReport, width: int | None) -> Group:
         *reasons,
         blank,
         verdict(report),
-        Text(
-            f"the fullest of {exact(report.per_device.devices)} devices holds:" if several(report) else "it would hold:"
-        ),
+        Text(f"per device (fullest of {exact(report.per_device.devices)}):" if several(report) else "memory required:"),
         blank,
         memory_parts_table(report.per_device, room),
         blank,
         most_table(report, room),
     ]
     if report.changes:
-        parts += [blank, Text("any one of these would make it fit:"), changes_table(report.changes, room)]
+        parts += [blank, Text("any one of these changes would make it fit:"), changes_table(report.changes, room)]
     return Group(*parts, *note_lines(report.notes))
 
 
@@ -81,18 +79,18 @@ def several(report: FitReport) -> bool:
 
 
 def verdict(report: FitReport) -> Text:
-    """`fits: yes, 71% of 24.0 GiB (h100-sxm), 90% of which may be used`."""
+    """`fits: yes, 71% of 24.0 GiB (h100-sxm), 21.6 GiB usable`."""
     from rich.text import Text
 
-    told = Text("fits: ")
-    told.append("yes" if report.fits else "no", style="bold green" if report.fits else "bold red")
+    line = Text("fits: ")
+    line.append("yes" if report.fits else "no", style="bold green" if report.fits else "bold red")
     of = f"{report.used_percent:.0f}% of {report.gpu.memory_bytes / 2**30:.1f} GiB"
-    told.append(f", {of} ({report.gpu.name}); {human_bytes(report.budget_bytes)} may be used")
-    return told
+    line.append(f", {of} ({report.gpu.name}); {human_bytes(report.budget_bytes)} usable")
+    return line
 
 
 def most_table(report: FitReport, room: int) -> Table:
-    """The most that fits, and the least that it takes."""
+    """The limits: largest context, batch and format, and fewest devices."""
     a, lines = report.assumptions, list(_most(report))
     tokens = f"tokens at batch {exact(a.batch)}"
     if report.stated_positions and (report.largest_context is None or report.largest_context > report.stated_positions):
@@ -110,13 +108,13 @@ def most_table(report: FitReport, room: int) -> Table:
 def _most(report: FitReport) -> Iterator[tuple[str, str, str]]:
     fewest, best = report.fewest_devices, report.best_format
     if fewest is None:
-        yield "fewest devices", "none", "of those tried, up to 128"
+        yield "fewest devices", "none", "tried up to 128"
     else:
         sizes = {"tp": fewest.tensor_parallel, "pp": fewest.pipeline_parallel, "ep": fewest.expert_parallel}
         how = "".join(f"{name} {size}, " for name, size in sizes.items() if size > 1)
-        yield "fewest devices", exact(fewest.devices), f"{how}{human_bytes(fewest.used_bytes)} on each"
-    none = "of those tried, down to iq2_xxs"
-    yield "best format", best.format if best else "none", human_bytes(best.used_bytes) if best else none
+        yield "fewest devices", exact(fewest.devices), f"{how}{human_bytes(fewest.used_bytes)} each"
+    none = "tried down to iq2_xxs"
+    yield "largest format", best.format if best else "none", human_bytes(best.used_bytes) if best else none
 
 
 def _limit(found: int | None) -> str:

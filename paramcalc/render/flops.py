@@ -1,4 +1,4 @@
-"""Work for people: forward by category or by part, forward and backward, and the published rules."""
+"""Tables of `flops`: forward by category or part, forward and backward, and published rules of thumb."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from paramcalc.reports.shapes.flops import FlopsReportDict
 
 
-NARAYANAN = "Narayanan et al. 2021 have 4 x forward for GPT layers that are recomputed, but 3 x for the head."
+NARAYANAN = "Narayanan et al. 2021 count 4 x forward for GPT layers, which are recomputed, and 3 x for the head."
 # The kinds of term that a narrow terminal omits; the highest rank goes first.
 FLOP_COLUMN_RANKS = {"attention": 2, "recurrence": 3, "matmul": 4, "convolution": 5}
 
 
 def flops_view(answers: Sequence[FlopsReportDict], *, by_part: bool, explain: bool) -> View:
-    """The output of `flops`; `by_part`: a line for each matrix, `explain`: published rules of thumb too."""
+    """The output of `flops`; `by_part` has a line for each matrix, `explain` adds published rules of thumb."""
     reports = validated(FlopsReport, answers)
 
     def rows() -> list[RowData]:
@@ -64,14 +64,14 @@ def flops_table(report: FlopsReport, width: int | None, *, by_part: bool = False
 
 
 def workload_text(report: FlopsReport) -> str:
-    """For which tokens the figures hold, in a line."""
+    """The workload of the figures in one line."""
     a = report.assumptions
     words = [number_of(a.tokens, "new token"), f"context {exact(a.context)}", f"batch {exact(a.batch)}"]
     if any(term.name.partition(".")[0] == "encoder" or "cross" in term.name for term in report.terms):
         words.append(f"source {exact(a.source)}")
     words.append("causal attention" if a.causal else "full attention")
     if a.counting == "reference":
-        words.append("as the reference multiplies")
+        words.append("counted as in the reference")
     return "  ".join(words)
 
 
@@ -89,7 +89,7 @@ def categories_table(report: FlopsReport, room: int) -> Table:
         whole = getattr(forward, term)
         if whole and whole != forward.total:
             cells = [exact(getattr(share, term)) for share in shares.values()]
-            columns.append(Column(f"of it {term}", cells, exact(whole), right=True, rank=FLOP_COLUMN_RANKS[term]))
+            columns.append(Column(term, cells, exact(whole), right=True, rank=FLOP_COLUMN_RANKS[term]))
     spare = room - sum(column.width for column in columns) - COLUMN_GAP
     if spare >= LEAST_BAR:
         cells = [bar(n, max(totals, default=0), min(spare, BAR)) for n in totals]
@@ -118,7 +118,7 @@ def passes_table(report: FlopsReport, room: int) -> Table:
         ("forward", report.forward.total, ""),
         ("backward", report.backward.total, "2 x forward"),
         ("forward + backward", report.training.total, "3 x forward"),
-        ("with recomputation", report.training.with_recomputation, "4 x forward: every activation twice"),
+        ("with recomputation", report.training.with_recomputation, "4 x forward: every activation is computed twice"),
     ]
     columns = [
         Column("", [name for name, _, _ in lines]),
@@ -134,14 +134,14 @@ def rules_table(report: FlopsReport, room: int) -> Table:
     total, rules = report.training.total, report.rules
     idle = rules.six_nd - 3 * report.forward.matmul
     lines = [
-        ("6ND, all parameters", rules.six_nd, f"no attention; {exact(idle)} for lookups, norms, biases"),
-        ("6ND, none of embeddings or head", rules.six_nd_non_embedding, "no attention, no head (Kaplan et al. 2020)"),
-        ("PaLM: 6N + 12 L H Q T a token", rules.palm, "as the first, and the whole square of attention"),
+        ("6ND, all parameters", rules.six_nd, f"no attention; includes {exact(idle)} for lookups, norms, biases"),
+        ("6ND, non-embedding", rules.six_nd_non_embedding, "no attention, no head (Kaplan et al. 2020)"),
+        ("PaLM: 6N + 12 L H Q T per token", rules.palm, "as the first, plus full attention"),
     ]
     columns = [
         Column("published rules", [name for name, _, _ in lines]),
         Column("FLOPs", [exact(figure) for _, figure, _ in lines], right=True),
-        Column("of these", [percent(figure, total) for _, figure, _ in lines], right=True),
+        Column("of total", [percent(figure, total) for _, figure, _ in lines], right=True),
         Column("", [why for _, _, why in lines], rank=1, wraps=True),
     ]
     return fit_columns(columns, room)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from paramcalc.base.errors import printable
 from paramcalc.base.units import exact, human_bytes
 from paramcalc.render.answer import View
-from paramcalc.render.table import WIDE, empty_table, listing, no_room
+from paramcalc.render.table import WIDE, empty_table, hidden_columns, listing
 from paramcalc.render.text import RowData, or_empty
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from paramcalc.reports.count import DtypeInfo, FamilyInfo, PresetInfo
     from paramcalc.reports.fit import DeviceInfo
 
-# A narrow terminal can do without these columns, the highest first; 9: they are for files.
+# A narrow terminal omits these columns, the highest rank first.
 LISTING_RANKS = {
     "presets": {"source": 4, "family": 3, "status": 2, "active": 1},
     "families": {"verified_by": 4, "architecture": 3, "mixers": 2, "goldens": 1},
@@ -29,26 +29,26 @@ Info = TypeVar("Info")
 
 
 def list_view(what: str, infos: Iterable[Info], row: Callable[[Info], RowData]) -> View:
-    """The same rows for programs and for people."""
+    """A list as rows and as a table."""
     rows = [row(info) for info in infos]
     return View(lambda: rows, lambda width: listing_table(what, rows, width or WIDE))
 
 
 def listing_table(what: str, rows: list[RowData], room: int) -> RenderableType:
-    """A table, and which of its columns there is no room for; of a single row the fields, one below the other."""
+    """A table with the names of its omitted columns; a single row becomes one line per field if it is too wide."""
     from rich.console import Group
     from rich.text import Text
 
-    table, left_out = listing(rows, LISTING_RANKS[what], room)
-    if not left_out:
+    table, omitted = listing(rows, LISTING_RANKS[what], room)
+    if not omitted:
         return table
     if len(rows) == 1:
         return field_lines(rows[0])
-    return Group(table, Text(""), Text(no_room(left_out)))
+    return Group(table, Text(""), Text(hidden_columns(omitted)))
 
 
 def field_lines(row: RowData) -> Table:
-    """One thing, a line for each of its fields."""
+    """One row as a line for each field."""
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))

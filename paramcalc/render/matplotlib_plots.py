@@ -1,4 +1,4 @@
-"""Plots as files, through matplotlib: SVG, PNG, or a page with the SVG inside. Nothing else needs matplotlib."""
+"""Plots as files, drawn by matplotlib: SVG, PNG, or an HTML page with the SVG. Nothing else needs matplotlib."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 SUFFIXES = (".svg", ".png", ".html")
 PANEL = (5.6, 4.0)  # inches
 DPI = 200
-NO_MODEL_COLOR = "#e8e8e8"  # where there is no model
-MOST_NUMBERS = (8, 10)  # columns and rows up to which cells have their numbers
-MOST_TICKS, LINE = 16, 44  # labels of a vertical axis, and characters below a horizontal one
+NO_MODEL_COLOR = "#e8e8e8"  # cells without a model
+MOST_NUMBERS = (8, 10)  # most columns and rows of a heat map with numbers in its cells
+MOST_TICKS, LINE = 16, 44  # most labels of a vertical axis, and characters below a horizontal one
 MOST_VECTORS = 2_500  # cells drawn as vectors; more of them become an image
 STYLE = {
     "font.size": 9.0,
@@ -31,9 +31,9 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.frameon": False,
-    "svg.fonttype": "none",  # text stays text: it can be searched and edited
-    "svg.hashsalt": "paramcalc",  # the same plot is the same file
-    "text.parse_math": False,  # a dollar in a model's name is a dollar
+    "svg.fonttype": "none",  # text remains searchable and editable
+    "svg.hashsalt": "paramcalc",  # deterministic files
+    "text.parse_math": False,  # no formulas: a model's name may contain a dollar sign
 }
 
 
@@ -41,12 +41,12 @@ def suffix(path: str) -> str:
     """The file type of a path, by its suffix. Raises ParamcalcError for an unknown one."""
     found = PurePath(path).suffix.lower()
     if found not in SUFFIXES:
-        raise ParamcalcError(f"--plot {path}: not a kind of plot", "name it .svg, .png or .html")
+        raise ParamcalcError(f"--plot {path}: unknown file type", "use .svg, .png or .html")
     return found
 
 
 def needs_matplotlib() -> None:
-    """Raises ParamcalcError where matplotlib is not installed."""
+    """Check that matplotlib is installed. Raises ParamcalcError if it is not."""
     try:
         import matplotlib  # noqa: F401  (only checks that it is installed)
     except ImportError as error:
@@ -76,13 +76,13 @@ def figure_bytes(figure: Figure, kind: str, metadata: Mapping[str, str | None]) 
 
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of letters that the font lacks
+        warnings.simplefilter("ignore", UserWarning)  # about glyphs that the font lacks
         figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
     return buffer.getvalue()
 
 
 def page(titles: Sequence[str], svg: str) -> str:
-    """A page that needs nothing else, with the drawing inside."""
+    """A self-contained HTML page with the drawing."""
     title = escape("; ".join(map(printable, titles)))
     drawing = svg[svg.index("<svg") :]
     return (
@@ -93,7 +93,7 @@ def page(titles: Sequence[str], svg: str) -> str:
 
 
 def draw_plot(plot: Plot, figure: Figure, axes: Axes) -> None:
-    """One plot into its panel."""
+    """Draw one plot into its panel."""
     axes.set_title(printable(plot.title), loc="left")
     if isinstance(plot, HeatMap):
         draw_heat_map(plot, figure, axes)
@@ -138,7 +138,7 @@ def draw_heat_map(plot: HeatMap, figure: Figure, axes: Axes) -> None:
 
 
 def draw_numbers(plot: HeatMap, axes: Axes, cells: Any) -> None:
-    """The total of each cell in black or white, whichever is read better; lines pass behind it."""
+    """The total of each cell in black or white, whichever has more contrast, in front of the lines."""
     for y, row in enumerate(plot.totals):
         for x, total in enumerate(row):
             text, size = ("no model", 7) if total is None else (short_count(total), 8)
@@ -158,7 +158,7 @@ def draw_lines(plot: HeatMap, axes: Axes, totals: Any, *, numbered: bool) -> Non
     found = axes.contour(x, y, grid, levels=[np.log10(level) for level in plot.levels], colors="white", linewidths=1.2)
     found.set_path_effects([withStroke(linewidth=2.4, foreground="#00000090")])
     written = dict(zip(found.levels, map(short_count, plot.levels), strict=True))
-    height = PANEL[1] / PANEL[0] * grid.shape[1] / grid.shape[0]  # of a cell, its width being 1
+    height = PANEL[1] / PANEL[0] * grid.shape[1] / grid.shape[0]  # height of a cell of width 1
     spots = [spot for path in found.get_paths() if (spot := free(path, x[-1], y[-1], height)) is not None]
     labels = axes.clabel(found, fmt=written, fontsize=8, colors="white", manual=spots if numbered else False)
     for label in labels:

@@ -1,4 +1,4 @@
-"""A memory report for people: the parts and their sum, the cache of one sequence, the formats, the assumptions."""
+"""Tables of `memory`: the parts and their sum, the cache of one sequence, the formats, the devices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def memory_table(report: MemoryReport, width: int | None) -> Group:
         blank,
         memory_parts_table(report, room),
         blank,
-        kept_table(report, room),
+        cache_table(report, room),
         blank,
         formats_table(report, room),
         *(device_tables(report.per_device, room) if report.per_device.devices > 1 else ()),
@@ -56,7 +56,7 @@ def note_lines(notes: Sequence[str]) -> Iterator[Text]:
 
 
 def memory_parts(report: MemoryReport | PerDevice) -> Iterator[tuple[str, int]]:
-    """(name, bytes) of each part that is there, in the order of the report."""
+    """(name, bytes) of each part that is present, in the order of the report."""
     for name in REPORT_PARTS:
         found = getattr(report, name).bytes
         if found or name == "weights":
@@ -71,12 +71,12 @@ def memory_assumptions_text(report: MemoryReport) -> str:
 
 
 def largest_format(report: MemoryReport) -> str:
-    """The format that takes the most bytes of all weights."""
+    """The format with the most bytes."""
     return max(report.weights.by_format.items(), key=lambda share: share[1].bytes)[0]
 
 
 def assumption_parts(a: AssumptionInfo, *, stored: str, cache: str, latent: bool) -> str:
-    """The assumptions that always matter, and those that are not as usual."""
+    """The main assumptions, and others that differ from their defaults."""
     words = [f"context {number_of(a.context, 'token')}", f"batch {exact(a.batch)}", f"weights {a.dtype or stored}"]
     words += [f"{part} {name}" for part, name in a.dtype_of]
     words += [f"cache {cache}", f"policy {a.kv_policy}"]
@@ -98,7 +98,7 @@ def assumption_parts(a: AssumptionInfo, *, stored: str, cache: str, latent: bool
 
 
 def memory_parts_table(report: MemoryReport | PerDevice, room: int) -> Table:
-    """Weights, caches, states; the column adds up to the total."""
+    """The parts in bytes; the column adds up to the total."""
     total, parts = report.total.bytes, list(memory_parts(report))
     figures = [figure for _, figure in parts]
     columns = [
@@ -114,25 +114,26 @@ def memory_parts_table(report: MemoryReport | PerDevice, room: int) -> Table:
     return fit_columns(columns, room)
 
 
-def kept_table(report: MemoryReport, room: int) -> Table:
+def cache_table(report: MemoryReport, room: int) -> Table:
     """The cache and state of one sequence: parts that grow with the context, up to a limit, or not at all."""
     lines: list[tuple[str, int, str]] = []
     cache, state, context = report.kv_cache.per_sequence, report.state, report.assumptions.context
     if cache.per_token:
-        lines.append(("each token adds", cache.per_token, "without limit"))
+        lines.append(("cache per token", cache.per_token, "all tokens"))
     lines += [
-        ("each token adds", window.bytes_per_entry, f"up to {exact(window.tokens)} tokens") for window in cache.windows
+        ("cache per token", window.bytes_per_entry, f"at most {exact(window.tokens)} tokens")
+        for window in cache.windows
     ]
     lines += [
-        ("each entry adds", stride.bytes_per_entry, f"one for {exact(stride.tokens)} tokens")
+        ("cache per entry", stride.bytes_per_entry, f"one entry for {exact(stride.tokens)} tokens")
         for stride in cache.strides
     ]
     if other := cache.other_bytes(context):
-        lines.append(("grows slower", other, f"at {exact(context)}; a note says how"))
+        lines.append(("slower growth", other, f"at {number_of(context, 'token')}; see the notes"))
     for name, figure in (("fixed", cache.fixed), ("state", state.per_sequence)):
         if figure:
-            lines.append((name, figure, "whatever the context"))
-    lines.append(("one sequence keeps", cache.bytes + state.per_sequence, f"at {exact(context)}"))
+            lines.append((name, figure, "independent of the context"))
+    lines.append(("one sequence", cache.bytes + state.per_sequence, f"at {number_of(context, 'token')}"))
     columns = [
         Column("", [name for name, _, _ in lines]),
         Column("", [exact(figure) for _, figure, _ in lines], right=True),
@@ -160,12 +161,12 @@ def device_tables(device: PerDevice, room: int) -> Iterator[RenderableType]:
     """The memory of the fullest device: its parts, the sharding rule of each tensor, and the pipeline stages."""
     from rich.text import Text
 
-    yield Text(f"\nthe fullest of {exact(device.devices)} devices holds:\n")
+    yield Text(f"\nper device (fullest of {exact(device.devices)}):\n")
     yield memory_parts_table(device, room)
     yield Text("")
     rules = list(device.sharding.items())
     columns = [
-        Column("divided by", [name for name, _ in rules]),
+        Column("sharding", [name for name, _ in rules]),
         Column("bytes", [exact(share.bytes) for _, share in rules], right=True),
         Column("tensors", [exact(share.tensors) for _, share in rules], right=True, rank=1),
         Column("", [tensor_names(share.weights) for _, share in rules], rank=2),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from paramcalc.reports.count import LayerRun
 
 Item = tuple[int, str]
-LONGEST_GROUP = 8  # runs that are written out; a longer pattern is cut short
+LONGEST_GROUP = 8  # runs that are shown; a longer pattern is truncated
 
 
 def patterns(layers: Sequence[LayerRun]) -> list[str]:
@@ -21,7 +21,7 @@ def patterns(layers: Sequence[LayerRun]) -> list[str]:
 
 
 def pattern_text(items: Sequence[Item]) -> str:
-    """The runs of one stack; runs that come again and again are written once, with their number."""
+    """The runs of one stack; a repeated group of runs is written once, with its number."""
     merged: list[Item] = []
     for repeat, kind in items:
         if merged and merged[-1][1] == kind:
@@ -36,7 +36,7 @@ def pattern_text(items: Sequence[Item]) -> str:
 
 
 def _period(items: Sequence[Item]) -> tuple[int, int]:
-    """The shortest start that comes at least twice and covers most of the items, and how often it comes."""
+    """The length of the shortest leading group that repeats and covers most items, and its number of repeats."""
     for period in range(2, len(items) // 2 + 1):
         times = 1
         while items[times * period : (times + 1) * period] == items[:period]:

@@ -1,4 +1,4 @@
-"""Labels for the points of a figure."""
+"""Labels for the points of a matplotlib plot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paramcalc.base.errors import printable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Points from a dot to its name, and how the name is aligned there: the first one that is free is taken.
+# Offsets of a label from its point in typographic points, and its alignment; the first free one is used.
 OFFSETS = (
     (6, 0, "left", "center"),
     (4, 4, "left", "bottom"),

@@ -1,4 +1,4 @@
-"""Sweeps and designs for people: one row per model; a narrow terminal omits columns."""
+"""Tables of `scale` and `design`: one row per model; a narrow terminal omits columns."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def design_view(answer: DesignReportDict, under: Under) -> View:
 
 
 def scale_table(report: ScaleReport, width: int | None) -> Group:
-    """Every point of a grid; those that cannot be, with the reason."""
+    """Every point of a grid; impossible points with the reason."""
     base = report.base.parameters
     more = [
         _ratios("x base", [row.parameters.total if row.parameters else None for row in report.rows], base.total, 3),
         _ratios(
-            "x in layers",
+            "x non-emb.",
             [row.parameters.non_embedding if row.parameters else None for row in report.rows],
             base.non_embedding,
             4,
@@ -63,15 +63,17 @@ def _ratios(name: str, figures: Sequence[int | None], base: int, rank: int) -> C
 
 
 def design_table(report: DesignReport, width: int | None) -> Group:
-    """The models to choose from, the closest one marked."""
+    """A model for each depth, the closest one marked."""
     goal = report.goal
-    aim = [f"goal     {goal.match} {_budget(report)}" if goal.budget else "goal     as large as the device holds"]
+    lines = [
+        f"goal     {goal.match} {_budget(report)}" if goal.budget else "goal     largest model that fits on the device"
+    ]
     if goal.at_most_bytes:
-        aim.append(f"at most  {human_bytes(goal.at_most_bytes)} on {report.assumptions.gpu}, caches included")
+        lines.append(f"at most  {human_bytes(goal.at_most_bytes)} on {report.assumptions.gpu}, caches included")
     marks = ["*" if i == report.best else "" for i in range(len(report.rows))]
     columns = points_columns(report.rows, first=[Column("", marks)], more=_design_columns(report.rows))
     table = with_rest(columns, width or WIDE)
-    return _page(report, width, table, [*aim, *_notes(report)])
+    return _page(report, width, table, [*lines, *_notes(report)])
 
 
 def _budget(report: DesignReport) -> str:
@@ -88,9 +90,11 @@ def _page(report: ScaleReport | DesignReport, width: int | None, table: Renderab
     reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]  # a terminal shows them anyway
     problems = [Text(line) for line in _problems(report.rows)]
     blank = [Text("")] if problems else []
-    beside: list[RenderableType] = [Text(""), references_table(report.overlay, width or WIDE)] if report.overlay else []
-    told = [*(Text(note) for note in notes), *reasons, Text("")]
-    return Group(heading(report.model), *told, table, *blank, *problems[:MOST_TABLE_POINTS], *beside)
+    references: list[RenderableType] = (
+        [Text(""), references_table(report.overlay, width or WIDE)] if report.overlay else []
+    )
+    lines = [*(Text(note) for note in notes), *reasons, Text("")]
+    return Group(heading(report.model), *lines, table, *blank, *problems[:MOST_TABLE_POINTS], *references)
 
 
 MOST_TABLE_POINTS = 20  # reasons for impossible points in the table; JSON has all
@@ -121,13 +125,13 @@ def _notes(report: ScaleReport | DesignReport) -> list[str]:
     stored = assumed.dtype or "as in the checkpoint"
     words = [f"context  {number_of(assumed.context, 'token')}  weights {stored}  trained on {trained}"]
     if any(row.latency and row.latency.step_ns for row in report.rows):
-        who = "one sequence" if assumed.batch == 1 else f"each of {exact(assumed.batch)} sequences"
-        words.append(f"step     one token for {who} on {assumed.gpu}: an estimate")
+        sequences = "one sequence" if assumed.batch == 1 else f"each of {exact(assumed.batch)} sequences"
+        words.append(f"step     estimated time of one token for {sequences} on {assumed.gpu}")
     return words
 
 
 def points_columns(rows: Sequence[Point], *, first: Sequence[Column] = (), more: Sequence[Column] = ()) -> list[Column]:
-    """The place of each point on the axes, and its figures."""
+    """The position of each point on the axes, and its figures."""
     axes = list(dict.fromkeys(name for row in rows for name in row.at))
     columns = [*first, *(Column(name, [str(row.at.get(name, NO_FIGURE)) for row in rows], right=True) for name in axes)]
 
@@ -136,7 +140,9 @@ def points_columns(rows: Sequence[Point], *, first: Sequence[Column] = (), more:
         columns.append(Column(name, cells, right=True, rank=rank))
 
     if any(row.valid and row.depth != row.at.get("depth") for row in rows):
-        column("steps", lambda row: exact(row.depth), rank=10)  # layers that a token passes, not those of a stack
+        column(
+            "steps", lambda row: exact(row.depth), rank=10
+        )  # layers that a token passes through, not those of a stack
     column("total", lambda row: exact(row.parameters.total))
     column("", lambda row: human_count(row.parameters.total), rank=6)
     if any(row.valid and row.parameters and row.parameters.active != row.parameters.total for row in rows):
@@ -154,7 +160,7 @@ def points_columns(rows: Sequence[Point], *, first: Sequence[Column] = (), more:
 
 
 def references_table(references: Sequence[Reference], room: int) -> Table:
-    """Published models under the columns of the others."""
+    """Published models, in the columns of the points."""
     names = Column("published", [one.name for one in references])
     points = [as_point(one, {"depth": one.depth, "width": one.width}) for one in references]
     ratios = _aspects([one.aspect_ratio for one in references])
@@ -162,7 +168,7 @@ def references_table(references: Sequence[Reference], room: int) -> Table:
 
 
 def as_point(reference: Reference, at: dict[str, Any]) -> Point:
-    """A published model as if it were one of the sweep."""
+    """A published model as a point of a sweep."""
     from paramcalc.reports.scaling import Point
 
     figures = reference.model_dump(exclude={"ladder", "name", "width", "aspect_ratio"})
@@ -231,11 +237,11 @@ def report_rows(report: ScaleReport | DesignReport) -> list[RowData]:
     if not report.overlay:
         return rows
     empty: RowData = dict.fromkeys(("name", *rows[0], "width", "aspect_ratio"), "")
-    beside = [reference_row(one) for one in report.overlay]
-    return [empty | row for row in rows] + [empty | {key: row.get(key, "") for key in empty} for row in beside]
+    references = [reference_row(one) for one in report.overlay]
+    return [empty | row for row in rows] + [empty | {key: row.get(key, "") for key in empty} for row in references]
 
 
 def reference_row(one: Reference) -> RowData:
-    """A published model under the names that a point's figures have."""
+    """A published model, with the keys of a point."""
     place = {"depth": one.depth, "width": one.width}
     return {"name": one.name} | point_row(as_point(one, place)) | _aspect(one.aspect_ratio)

@@ -1,4 +1,4 @@
-"""Tables for people, with rich. Each function returns a renderable; `render_text` turns it into text."""
+"""Tables drawn by rich. Each function returns a renderable; `render_text` converts it to text."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
     from paramcalc.reports.base import ModelInfo
 
-WIDE = 400  # columns of a pipe or a file, where nothing needs to be left out
-COLUMN_GAP = 3  # columns between two columns
-MANY = 1000  # rows from which on a table is typed line by line
-NARROWEST = 18  # of a column of notes, before it is left out
+WIDE = 400  # columns of a pipe or a file: nothing is omitted there
+COLUMN_GAP = 3  # characters between two columns
+MANY = 1000  # tables with more rows are built line by line
+NARROWEST = 18  # smallest width of a column of notes before it is omitted
 BAR, LEAST_BAR = 24, 8  # cells of a full bar, and the fewest that are readable
 
 
 def render_text(renderable: RenderableType, *, width: int | None, color: bool) -> str:
-    """Render to text: `width` None means as wide as it needs, for pipes and files."""
+    """Render to text; `width` None means the natural width, for pipes and files."""
     from rich.console import Console
 
     console = Console(
@@ -44,7 +44,7 @@ def render_text(renderable: RenderableType, *, width: int | None, color: bool) -
 
 
 def empty_table() -> Table:
-    """An empty table in the style of all."""
+    """An empty table in the common style."""
     from rich import box
     from rich.table import Table
 
@@ -71,9 +71,9 @@ def bar(part: int, largest: int, cells: int) -> str:
 
 
 class Column(NamedTuple):
-    """Cells under a name, and one in the last row. `rank` 0 always stays; the highest rank goes first.
+    """Cells below a name, and a cell of the last row. A narrow terminal omits the highest rank first, but never rank 0.
 
-    A column of notes `wraps` before it goes.
+    A column that `wraps` (notes) is wrapped before it is omitted.
     """
 
     name: str
@@ -86,13 +86,13 @@ class Column(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Room it takes at least, with the gap to the next."""
+        """The smallest width, including the gap to the next column."""
         longest = max(map(len, [self.name, self.total, *self.cells]))
         return (min(longest, NARROWEST) if self.wraps else longest) + COLUMN_GAP
 
 
 def with_room(columns: list[Column], room: int) -> list[Column]:
-    """The columns that there is room for."""
+    """The columns that fit."""
     shown = columns
     while sum(column.width for column in shown) - COLUMN_GAP > room and any(column.rank for column in shown):
         least = max(column.rank for column in shown)
@@ -101,7 +101,7 @@ def with_room(columns: list[Column], room: int) -> list[Column]:
 
 
 def fit_columns(columns: list[Column], room: int, *, bare: bool = False) -> Table:
-    """A table of the columns there is room for: numbers are left out, never cut."""
+    """A table of the columns that fit: numbers are omitted, never cut."""
     from rich.table import Table
 
     shown = with_room(columns, room)
@@ -119,14 +119,14 @@ def fit_columns(columns: list[Column], room: int, *, bare: bool = False) -> Tabl
 
 
 def with_rest(columns: list[Column], room: int) -> RenderableType:
-    """A table of the columns there is room for, and a line that names the others."""
+    """A table of the columns that fit, and a line that names the others."""
     from rich.console import Group
     from rich.text import Text
 
     shown = with_room(columns, room)
     table = typed(shown) if len(shown[0].cells) > MANY else fit_columns(shown, room)
     names = dict.fromkeys(column.name for column in columns if column not in shown and column.name)
-    return Group(table, Text(""), Text(no_room(names))) if names else table
+    return Group(table, Text(""), Text(hidden_columns(names))) if names else table
 
 
 def typed(columns: list[Column]) -> RenderableType:
@@ -151,13 +151,13 @@ def typed(columns: list[Column]) -> RenderableType:
     return Group(Text(line(column.name for column in columns), style="bold"), Text(rule), body)
 
 
-def no_room(names: Iterable[str]) -> str:
+def hidden_columns(names: Iterable[str]) -> str:
     """The line about omitted columns."""
-    return f"no room for: {', '.join(names)}; a wider terminal shows them, or --format csv"
+    return f"hidden columns: {', '.join(names)}; use a wider terminal or --format csv"
 
 
 def listing(rows: Sequence[RowData], ranks: Mapping[str, int], room: int) -> tuple[Table, list[str]]:
-    """Rows with the same keys as a table, and the columns left out of it.
+    """Rows with the same keys as a table, and the names of its omitted columns.
 
     `ranks` orders the columns that a narrow terminal omits.
     """

@@ -1,4 +1,4 @@
-"""Formats for other programs: JSON, CSV and Markdown. Plain strings; nothing here passes through rich."""
+"""JSON, CSV and Markdown as plain strings, without rich."""
 
 from __future__ import annotations
 

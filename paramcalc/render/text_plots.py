@@ -1,4 +1,4 @@
-"""Points on two axes, in characters."""
+"""Scatter plots in characters."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ LEGEND_GAP = 3  # columns between items of a legend
 
 
 class Canvas:
-    """Characters with colours, the first row being the highest."""
+    """A grid of characters with colours; the first row is the top."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self.columns, self.rows = columns, rows
         self.cells = [[(" ", "")] * columns for _ in range(rows)]
 
     def put(self, column: int, row: int, text: str, style: str = "") -> None:
-        """Overwrite the characters at a place."""
+        """Overwrite the characters at a position."""
         for i, character in enumerate(text):
             self.cells[row][column + i] = (character, style)
 
     def has_room(self, column: int, row: int, length: int) -> bool:
-        """True if a text fits, with a blank on both sides."""
+        """True if a text fits with a blank on both sides."""
         around = self.cells[row][max(0, column - 1) : column + length + 1]
         return column >= 0 and column + length <= self.columns and all(cell[0] in " ." for cell in around)
 
@@ -92,14 +92,14 @@ def draw_points(canvas: Canvas, plot: Scatter) -> None:
 
 
 def equal(x: NumberAxis, y: NumberAxis, across: float, rows: int) -> int | None:
-    """The row where both figures are the same, at a place on the x axis."""
+    """The row where both figures are equal, at a position on the x axis; None outside the canvas."""
     value = x.low * (x.high / x.low) ** across if x.logarithmic else x.low + (x.high - x.low) * across
     up = y.place(value)
     return rows - 1 - round(up * (rows - 1)) if 0 <= up <= 1 else None
 
 
 def color(number: int) -> str:
-    """The colour of a series, bold: thin signs need it."""
+    """The colour of a series, bold for legibility."""
     return f"bold {OKABE_ITO[number % len(OKABE_ITO)]}"
 
 
@@ -129,7 +129,7 @@ def legend(plot: Scatter) -> Iterator[Text]:
         if one.best is not None:
             yield Text(f"{BEST} {one.distinction}")
     if plot.diagonal:
-        yield Text(f". {plot.diagonal}: both are the same")
+        yield Text(f". {plot.diagonal}: both are equal")
 
 
 def items_in_lines(items: Iterable[Text], room: int) -> Iterator[Text]:

@@ -1,4 +1,4 @@
-"""A walk through a model for people: one table, a block after the other."""
+"""The table of `trace`, one block after the other."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def trace_table(report: TraceReport, width: int | None) -> Group:
     a, lines = report.assumptions, [line for block in report.blocks for line in block_lines(block)]
     words = f"batch {exact(a.batch)}  {number_of(a.tokens, 'new token')}  context {exact(a.context)}"
     reasons = [Text(f"! {reason}") for reason in report.warnings if width is None]
-    names, shapes, parameters, flops, kept, notes = (list(column) for column in zip(*lines, strict=True))
+    names, shapes, parameters, flops, cached, notes = (list(column) for column in zip(*lines, strict=True))
     columns = [
         Column("step", names),
         Column("shape", shapes),
         Column("parameters", parameters, right=True),
         Column("FLOPs", flops, right=True, rank=1),
-        Column("kept", kept, right=True, rank=2),
+        Column("cached", cached, right=True, rank=2),
         Column("", notes, rank=3, wraps=True),
     ]
     return Group(heading(report.model), Text(words), *reasons, Text(""), fit_columns(columns, width or WIDE), Text(""))

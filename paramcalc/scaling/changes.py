@@ -29,7 +29,7 @@ class ConfigChange(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Its canonical name, in sections with dots."""
+        """The canonical name, after the names of its sections, with dots between them."""
         return ".".join([*self.section, self.name])
 
 
@@ -45,20 +45,20 @@ def change_figures(models: Sequence[Model]) -> ChangeDict | None:
     if len(models) != 2 or models[0].family != models[1].family:
         return None
     old, new = models
-    start: Mapping[str, int] = parameters_by_category_total(old.tree)
+    start: Mapping[str, int] = parameters_by_category(old.tree)
     before = start
     steps: list[ChangeStepDict] = []
     for step in apply_in_turn(old, new):
         steps.append({"fields": list(map(change_as_json, step.changes)), **difference(before, step.counts)})
         before = step.counts
-    end = parameters_by_category_total(new.tree)
+    end = parameters_by_category(new.tree)
     if before != end:
-        return None  # the same file, read in another way
+        return None  # the models differ in how a file is read, not only in its fields
     return {"family": new.family, "steps": steps, **difference(start, end)}
 
 
-def parameters_by_category_total(tree: Component) -> dict[str, int]:
-    """Parameters by category."""
+def parameters_by_category(tree: Component) -> dict[str, int]:
+    """The parameters of a tree by category; 0 for absent categories."""
     found: dict[str, int] = dict.fromkeys(CATEGORIES, 0)
     for tally in tree.totals():
         if tally.role == "parameter":
@@ -75,7 +75,7 @@ def difference(old: Mapping[str, int], new: Mapping[str, int]) -> DifferenceDict
 
 
 def change_as_json(change: ConfigChange) -> FieldChangeDict:
-    """A change as data that JSON can write."""
+    """A change as JSON data."""
     return {"name": change.path, "old": json_value(change.old), "new": json_value(change.new)}
 
 
@@ -90,7 +90,7 @@ def json_value(value: Any) -> Any:
     return str(value)
 
 
-# -- which fields differ -----------------------------------------------------------------------------------------
+# -- differing fields -------------------------------------------------------------------------------------------
 
 
 def changed_fields(old: Model, new: Model) -> list[ConfigChange]:
@@ -109,9 +109,9 @@ def differing_fields(old: StatedConfig, new: StatedConfig, section: tuple[str, .
     """Fields with different effective values: a default that only one file states is no difference."""
     for name in dict.fromkeys([*map(new.canonical_name, new.fields), *map(old.canonical_name, old.fields)]):
         before, after = old.effective_value(name), new.effective_value(name)
-        inner, beside = section_of(old, name), section_of(new, name)
-        if inner and beside and inner.schema == beside.schema:
-            yield from differing_fields(inner, beside, (*section, name))
+        old_section, new_section = section_of(old, name), section_of(new, name)
+        if old_section and new_section and old_section.schema == new_section.schema:
+            yield from differing_fields(old_section, new_section, (*section, name))
         elif not same_value(before, after):
             yield ConfigChange(section, tuple(old.keys(name)), name, before, after)
 
@@ -130,34 +130,33 @@ def same_value(old: Any, new: Any) -> bool:
     return (old == new and isinstance(old, bool) == isinstance(new, bool)) or repr(old) == repr(new)
 
 
-# -- effects ---------------------------------------------------------------------------------------------------
+# -- effects -----------------------------------------------------------------------------------------------------
 
 
 def apply_in_turn(old: Model, new: Model) -> Iterator[CountedStep]:
-    """The changes one after the other, each with the model that it leads to.
+    """The changes one after the other, each with the parameters of the model after it.
 
-    One that leads to no model is set aside, and made with the first further one that makes it possible.
+    A change to an invalid model is postponed, and made together with the first later change that makes it valid.
     """
     fields, target, variants = old.config, new.config, old.variants
-    aside: list[ConfigChange] = []
+    postponed: list[ConfigChange] = []
     for change in changed_fields(old, new):
-        for together in ([*aside, change], [change])[: 2 if aside else 1]:
-            moved = with_all(fields, target, together)
+        for together in ([*postponed, change], [change])[: 2 if postponed else 1]:
+            changed = with_all(fields, target, together)
             reader = new.variants if any(one.path == CLASS for one in together) else variants
             try:
-                tree = reader.tree_of(moved)
+                tree = reader.tree_of(changed)
             except ParamcalcError:
                 continue
-            yield CountedStep(tuple(together), parameters_by_category_total(tree))
-            fields, variants = moved, reader
-            aside = aside if together == [change] else []
+            yield CountedStep(tuple(together), parameters_by_category(tree))
+            fields, variants = changed, reader
+            postponed = postponed if together == [change] else []
             break
         else:
-            aside.append(change)
-    if aside:
-        yield CountedStep(
-            tuple(aside), parameters_by_category_total(new.tree)
-        )  # with these, all that differs is changed
+            postponed.append(change)
+    if postponed:
+        # No fields differ after these, so the model is the new one.
+        yield CountedStep(tuple(postponed), parameters_by_category(new.tree))
 
 
 def with_all(
@@ -174,7 +173,7 @@ def with_one(
 ) -> Mapping[str, Any]:
     """The fields with one field, possibly in a section, set or removed as in `target`."""
     if not section:
-        kept = {key: value for key, value in fields.items() if key not in keys}
-        return kept | {key: target[key] for key in keys if key in target}
+        others = {key: value for key, value in fields.items() if key not in keys}
+        return others | {key: target[key] for key in keys if key in target}
     first, *rest = section
     return {**fields, first: with_one(fields[first], target[first], rest, keys)}

@@ -1,4 +1,4 @@
-"""Models side by side: the figures of `count`, `memory` and `flops`, and the shape, with differences and ratios."""
+"""Comparison of models: the figures of `count`, `memory` and `flops`, and the shape, with differences and ratios."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from paramcalc.reports.compare import CompareReport
     from paramcalc.reports.shapes.compare import ComparedDict, ComparedReport, CompareReportDict, Number
 
-COMPARE_CONTEXT = 8192  # tokens, where none are given; stated with the result
-DIGITS = 6  # significant ones of a ratio
-ALWAYS = ("kv_cache.bytes_per_token",)  # that a model keeps nothing is worth a line
+COMPARE_CONTEXT = 8192  # default context in tokens; the report states it
+DIGITS = 6  # significant digits of a ratio
+ALWAYS = ("kv_cache.bytes_per_token",)  # shown even if it is 0 for all models
 # The figures of each report that are compared, by their names there.
 COUNTED = (
     "parameters.total",
@@ -50,7 +50,7 @@ Name = tuple["ComparedReport", str]
 
 
 class Named(Protocol):
-    """Something with a name, and a source that tells it from others of that name."""
+    """An object with a name, and a source that distinguishes it from others of that name."""
 
     @property
     def name(self) -> str:
@@ -62,7 +62,7 @@ class Named(Protocol):
 
 
 def compare(models: Sequence[Model], *, context: int = COMPARE_CONTEXT, only_different: bool = False) -> CompareReport:
-    """Set several models side by side, with differences and ratios to the first, at `context` tokens.
+    """Compare several models, with differences and ratios to the first, at `context` tokens.
 
     For two models of one family, the report also has the config fields that differ and the effect of each on the count.
     `only_different` leaves out figures that are the same for all. Raises ParamcalcError for fewer than two models.
@@ -84,8 +84,7 @@ def compare_figures(
         "version": __version__,
         "models": [model_info(model) for model in models],
         "warnings": labelled(models, [one.warnings for one in found]),
-        "notes": labelled(models, [one.notes for one in found])
-        + format_warnings(models, [one.formats for one in found]),
+        "notes": labelled(models, [one.notes for one in found]) + format_notes(models, [one.formats for one in found]),
         "assumptions": {"context": context},
         "rows": rows,
         "change": changes.change_figures(models),
@@ -93,18 +92,18 @@ def compare_figures(
 
 
 def check_models(models: Any) -> None:
-    """Whoever calls from Python without types gets our errors too."""
+    """Check the arguments of an untyped caller. Raises ParamcalcError unless they are two or more Models."""
     several = isinstance(models, Sequence) and not isinstance(models, str)
     wrong = [type(model).__name__ for model in models if not isinstance(model, Model)] if several else []
     if not several or wrong:
         raise ParamcalcError(
-            f"compare wants a list of Models, not {', '.join(wrong) or type(models).__name__}",
+            f"compare needs a list of Models, not {', '.join(wrong) or type(models).__name__}",
             "make them with paramcalc.load(...)",
         )
     if len(models) < 2:
-        given = "one model" if models else "no model"
+        given = "one" if models else "none"
         raise ParamcalcError(
-            f"{given} given, and it takes two to compare",
+            f"compare needs at least two models, not {given}",
             "paramcalc compare --preset llama3-8b --preset qwen3-8b, or paramcalc compare old.json new.json",
         )
 
@@ -112,8 +111,10 @@ def check_models(models: Any) -> None:
 def model_labels(models: Sequence[Named]) -> list[str]:
     """A label for each model: its name, or its source if names repeat, with a number if sources repeat too."""
     names = Counter(model.name for model in models)
-    told = [model.name if names[model.name] == 1 else model.source for model in models]
-    return [text if told.count(text) == 1 else f"{text} ({told[: i + 1].count(text)})" for i, text in enumerate(told)]
+    labels = [model.name if names[model.name] == 1 else model.source for model in models]
+    return [
+        text if labels.count(text) == 1 else f"{text} ({labels[: i + 1].count(text)})" for i, text in enumerate(labels)
+    ]
 
 
 def labelled(models: Sequence[Model], texts: Sequence[Sequence[str]]) -> list[str]:
@@ -121,7 +122,7 @@ def labelled(models: Sequence[Model], texts: Sequence[Sequence[str]]) -> list[st
     return [f"{label}: {text}" for label, own in zip(model_labels(models), texts, strict=True) for text in own]
 
 
-def format_warnings(models: Sequence[Model], formats: Sequence[str]) -> list[str]:
+def format_notes(models: Sequence[Model], formats: Sequence[str]) -> list[str]:
     """A note with the format of each model's weights where formats differ, because byte figures then differ too."""
     return labelled(models, [[f"weights in {text}"] for text in formats]) if len(set(formats)) > 1 else []
 
@@ -136,7 +137,7 @@ class ComparedFigures(NamedTuple):
 
 
 def compared_figures(model: Model, context: int) -> ComparedFigures:
-    """Every figure that is compared, the same as the other reports have them."""
+    """Every compared figure of a model, as in the reports of `count`, `memory` and `flops`."""
     counted = counts(model)
     stored = memory.memory_figures(model, assume(context=context))
     computed = flops.flops_figures(model, check_workload(tokens=context))
@@ -171,7 +172,7 @@ def compare_rows_data(found: Sequence[Mapping[Name, ShapeValue]]) -> Iterator[Co
 
 
 def difference_to(value: ShapeValue, base: ShapeValue) -> Number | None:
-    """The difference to the first; None where either has none or several."""
+    """The difference to the first model; None unless both have one number."""
     if not isinstance(value, int | Fraction) or not isinstance(base, int | Fraction):
         return None
     return json_number(value - base)
@@ -190,7 +191,7 @@ def significant(value: Fraction) -> float:
 
 
 def json_numbers(value: ShapeValue) -> Number | list[Number] | None:
-    """A figure as JSON has it: a number, several, or nothing."""
+    """A figure as JSON data: a number, a list of numbers, or null."""
     if value is None:
         return None
     return list(map(json_number, value)) if isinstance(value, tuple) else json_number(value)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from paramcalc.reports.scaling import DesignReport
     from paramcalc.reports.shapes.scaling import DesignPointDict, DesignReportDict, GoalInfoDict, PointDict
 
-DEFAULT_DEPTHS = (12, 16, 24, 32, 40, 48, 64, 80, 96)  # depths to choose from where neither they nor a base are given
+DEFAULT_DEPTHS = (12, 16, 24, 32, 40, 48, 64, 80, 96)  # default depths without a base
 
 
 @accepts_assumptions
@@ -57,30 +57,30 @@ def design(
     overlay: Sequence[str] = (),
     **assumptions: Unpack[AssumptionOptions],
 ) -> DesignReport:
-    """Models around `base` that come closest to a budget: of parameters, of operations, of bytes, or of a device.
+    """Models around `base` that come closest to a budget of parameters, FLOPs or bytes, or to the memory of a device.
 
     For each depth (by default the base's own, or a spread without a base) the search varies the width, in multiples of
     the smallest step that gives whole heads and of `multiple_of`; with `solve` it varies one field and keeps the width.
-    `budget` is a count, or bytes for weight-bytes; without one the models are as large as `gpu` holds. `overlay` names
-    published ladders for comparison. Raises ParamcalcError for invalid arguments.
+    `budget` is a count, or bytes for weight-bytes; without one, the models are the largest that fit on `gpu`. `overlay`
+    names published ladders for comparison. Raises ParamcalcError for invalid arguments.
     """
     from paramcalc.reports.scaling import DesignReport
 
-    asked = sweep_settings(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
+    settings = sweep_settings(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
     model = default_base() if base is None else as_model(base)
-    aim = make_goal(budget, match, asked, gpu_memory_utilization)
+    goal = make_goal(budget, match, settings, gpu_memory_utilization)
     depths = depth or (DEFAULT_DEPTHS if base is None and not solve else ())
-    follow = scaling_rules(rule or {})
+    rules = scaling_rules(rule or {})
     found = design_figures(
-        model, aim, depth=depths, solve=solve, multiple_of=multiple_of, follow=follow, asked=asked, overlay=overlay
+        model, goal, depth=depths, solve=solve, multiple_of=multiple_of, rules=rules, settings=settings, overlay=overlay
     )
     return DesignReport.model_validate(found)
 
 
 def default_base(*, vocab: int = 32_000, head_dim: int = 64) -> Model:
-    """The base where none is given: a decoder as they are built today.
+    """The default base: a decoder of current design.
 
-    RMSNorm, rotary positions, four query heads to a key/value head, a gated FFN of 8/3 d, a tied head.
+    RMSNorm, rotary positions, four query heads per key/value head, a gated FFN of width 8/3 d, a tied head.
     """
     from paramcalc.loading.load import load
 
@@ -92,57 +92,57 @@ def default_base(*, vocab: int = 32_000, head_dim: int = 64) -> Model:
 
 def design_figures(
     base: Model,
-    aim: Goal,
+    goal: Goal,
     *,
     depth: Sequence[int],
     solve: str | None,
     multiple_of: int | None,
-    follow: ScalingRules,
-    asked: SweepSettings,
+    rules: ScalingRules,
+    settings: SweepSettings,
     overlay: Sequence[str] = (),
 ) -> DesignReportDict:
-    """The report as plain data."""
-    beside = list(reference_points(overlay, asked))
-    bench = Evaluator(base, asked)
-    values = bench.values
-    sought = (
+    """The design as plain data: the keys and the order of `DesignReport`."""
+    references = list(reference_points(overlay, settings))
+    evaluator = Evaluator(base, settings)
+    values = evaluator.values
+    space = (
         field_space(values, solve, multiple_of or 1, base.variants.stated_config())
         if solve
-        else width_space(bench, follow, multiple_of)
+        else width_space(evaluator, rules, multiple_of)
     )
     depths: Sequence[int | None] = depth or [None]
-    found = [closest_at(one, sought, bench=bench, aim=aim, values=values) for one in depths]
-    rows = [with_closeness(row, aim) for row, _ in found]
-    chosen = best_row(rows, aim)
-    reason = None if chosen is None else found[chosen][1]
+    found = [closest_at(one, space, evaluator=evaluator, goal=goal, values=values) for one in depths]
+    rows = [with_closeness(row, goal) for row, _ in found]
+    best = best_row(rows, goal)
+    reason = None if best is None else found[best][1]
     missed = [f"the budget is out of reach: {reason}"] if reason else []
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
         "model": model_info(base),
-        "warnings": [*bench.warnings(), *missed],
-        "assumptions": asked.stated(base, follow),
-        "goal": {"budget": aim.budget, "match": aim.match, "at_most_bytes": aim.at_most, "solve": solve or "width"},
+        "warnings": [*evaluator.warnings(), *missed],
+        "assumptions": settings.stated(base, rules),
+        "goal": {"budget": goal.budget, "match": goal.match, "at_most_bytes": goal.at_most, "solve": solve or "width"},
         "rows": rows,
-        "best": chosen,
-        "overlay": beside,
+        "best": best,
+        "overlay": references,
     }
 
 
-def best_row(rows: Sequence[PointDict], aim: Goal) -> int | None:
-    """The number of the row that comes closest; below a limit of bytes, the one with the most parameters."""
+def best_row(rows: Sequence[PointDict], goal: Goal) -> int | None:
+    """The index of the closest row; under a limit of bytes, of the row with the most parameters."""
     valid = [i for i, row in enumerate(rows) if row["valid"]]
-    return max(valid, key=lambda i: aim.merit(rows[i])) if valid else None
+    return max(valid, key=lambda i: goal.merit(rows[i])) if valid else None
 
 
-def with_closeness(row: PointDict, aim: Goal) -> DesignPointDict:
+def with_closeness(row: PointDict, goal: Goal) -> DesignPointDict:
     """The row with its distance from the budget and its aspect ratio."""
     if not row["valid"]:
         return {**row, "deviation": None, "aspect_ratio": None}
     width = row["at"].get("width")
     return {
         **row,
-        "deviation": None if aim.budget is None else aim.beyond(row),
+        "deviation": None if goal.budget is None else goal.excess(row),
         "aspect_ratio": width / row["depth"] if width and row["depth"] else None,
     }
 
@@ -151,31 +151,31 @@ def with_closeness(row: PointDict, aim: Goal) -> DesignPointDict:
 
 
 class SearchSpace(NamedTuple):
-    """The size that varies at one depth, in equal steps: the config changes for a number of steps, and their place."""
+    """The size that varies at one depth: its step, and the config changes and the axes for a number of steps."""
 
     step: int
     changes: Callable[[int], dict[str, Any]]
     place: Callable[[int], dict[str, Any]]
-    probes: Sequence[int] = ()  # numbers of steps that tell how the model goes with them
+    probes: Sequence[int] = ()  # numbers of steps that show if the model grows or shrinks with them
 
 
-def width_space(bench: Evaluator, follow: ScalingRules, multiple_of: int | None) -> SearchSpace:
-    """Widths in whole steps, and all that follows them. Raises ImpossibleError where the model does not."""
-    values = bench.values
-    step = lcm(multiple_of or 1, width_step(values, follow))
+def width_space(evaluator: Evaluator, rules: ScalingRules, multiple_of: int | None) -> SearchSpace:
+    """Widths in whole steps, with the fields that scale. Raises ImpossibleError if the width changes nothing."""
+    values = evaluator.values
+    step = lcm(multiple_of or 1, width_step(values, rules))
     first = step if values[WIDTH_FIELD].value != step else 2 * step
     try:
-        other = changes_for_width(values, first, follow)
+        other = changes_for_width(values, first, rules)
     except ImpossibleError:
         other = {}
-    bench.checked(other, WIDTH_FIELD)
+    evaluator.checked(other, WIDTH_FIELD)
     return SearchSpace(
-        step, lambda count: changes_for_width(values, count * step, follow), lambda count: {"width": count * step}
+        step, lambda count: changes_for_width(values, count * step, rules), lambda count: {"width": count * step}
     )
 
 
 def field_space(values: Values, name: str, multiple_of: int, stated: StatedConfig) -> SearchSpace:
-    """Values of one field; the width is the base's."""
+    """The values of one field; the width stays that of the base."""
     key = rule_field(values, name, stated)
     width = values[WIDTH_FIELD].value if is_size(values, WIDTH_FIELD) else 0
     own, step = bool(width) and key == values[WIDTH_FIELD].key, multiple_of
@@ -190,28 +190,28 @@ def field_space(values: Values, name: str, multiple_of: int, stated: StatedConfi
 
 
 def closest_at(
-    depth: int | None, sought: SearchSpace, *, bench: Evaluator, aim: Goal, values: Values
+    depth: int | None, space: SearchSpace, *, evaluator: Evaluator, goal: Goal, values: Values
 ) -> tuple[PointDict, str | None]:
     """The closest model of one depth (None: the base's own), and why none is closer if the budget is out of reach."""
     at = {} if depth is None else {"depth": depth}
     try:
-        deep = {} if depth is None else bench.checked(changes_for_depth(values, depth), DEPTH)
+        deep = {} if depth is None else evaluator.checked(changes_for_depth(values, depth), DEPTH)
     except ImpossibleError as error:
         return {"at": at, "valid": False, "problem": error.message, "fields": {}}, None
 
     def changes(count: int) -> dict[str, Any]:
-        return changes_for_shape(sought.changes(count), deep, depth)
+        return changes_for_shape(space.changes(count), deep, depth)
 
-    search = Search(bench, aim, changes, step=sought.step, probes=sought.probes)
+    search = Search(evaluator, goal, changes, step=space.step, probes=space.probes)
     try:
         count, row = search.closest()
     except ImpossibleError as error:
         return {"at": at, "valid": False, "problem": error.message, "fields": {}}, None
-    return {"at": at | sought.place(count), **row}, search.short(count)
+    return {"at": at | space.place(count), **row}, search.shortfall(count)
 
 
 def as_yaml(base: Model, goal: GoalInfoDict, row: PointDict) -> str:
-    """The model of a row as a file that `count` reads."""
+    """The model of a row as YAML for `count`."""
     import yaml
 
     place = ", ".join(f"{name} {size}" for name, size in row["at"].items())

@@ -24,7 +24,7 @@ SIZES = (
     "shared_expert_d_ff",
 )
 
-# None: there is no such thing; several, ascending, where layers differ.
+# None: the model has no such part. A tuple, in ascending order: layers differ.
 ShapeValue = int | Fraction | tuple[int | Fraction, ...] | None
 
 
@@ -58,7 +58,7 @@ def model_shape(tree: Component) -> dict[str, ShapeValue]:
 
 
 def layers_by_role(layered: list[Stack]) -> dict[str, int]:
-    """The layers that encode, and those that decode; a model may have several stacks of a kind."""
+    """The number of encoder layers and of decoder layers; a role may have several stacks."""
     layers: dict[str, int] = {}
     for stack in layered:
         role = stack.role.split()[-1]

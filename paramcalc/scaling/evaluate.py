@@ -1,4 +1,4 @@
-"""One point of a sweep: a model that differs from the base in some fields, and the figures one compares it by."""
+"""One point of a sweep: a model that differs from the base in some fields, and its figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from paramcalc.scaling.scaling_rules import ScalingRules
 
 FORWARD_AND_BACKWARD = 3  # forward, and twice as much backward
-NO_LAYER = -1  # stands for "outside of layers" among layer numbers
+NO_LAYER = -1  # layer number of tensors outside of layers
 TOKENS_PER_PARAMETER = 20  # tokens for each parameter (Hoffmann et al. 2022, 2203.15556, table 3)
 
 
@@ -37,20 +37,20 @@ class SweepSettings(Frozen):
     """The settings of a sweep: the same for every point."""
 
     assumed: Assumptions
-    training_tokens: int | None = None  # None: Chinchilla's 20 for each parameter that a token uses
+    training_tokens: int | None = None  # None: 20 for each active parameter (Chinchilla)
     device: Device | None = None
 
-    def stated(self, base: Model, follow: ScalingRules) -> SweepAssumptionsDict:
+    def stated(self, base: Model, rules: ScalingRules) -> SweepAssumptionsDict:
         """The assumptions that a report states."""
         return {
             "context": self.assumed.context,
             "batch": self.assumed.batch,
             "dtype": self.assumed.dtype or (base.dtype if base.quantization is None else None),
             "rules": {
-                "heads": follow.heads,
-                "kv_heads": follow.kv_heads,
-                "ffn": follow.ffn,
-                "multiple_of": follow.multiple_of,
+                "heads": rules.heads,
+                "kv_heads": rules.kv_heads,
+                "ffn": rules.ffn,
+                "multiple_of": rules.multiple_of,
             },
             "training_tokens": self.training_tokens,
             "gpu": self.device.name if self.device else None,
@@ -61,11 +61,11 @@ class SweepSettings(Frozen):
 class Evaluator:
     """Figures of the models around a base, under the same settings."""
 
-    def __init__(self, base: Model, question: SweepSettings) -> None:
-        self.base, self.question = base, question
-        self.adder = TotalsFolder(base, question.assumed)
-        self.size = element_bytes(base, question.assumed)
-        self.by_layers = weights.depends_on_layer_index(base, question.assumed)
+    def __init__(self, base: Model, settings: SweepSettings) -> None:
+        self.base, self.settings = base, settings
+        self.adder = TotalsFolder(base, settings.assumed)
+        self.size = element_bytes(base, settings.assumed)
+        self.by_layers = weights.depends_on_layer_index(base, settings.assumed)
         self.build = base.variants.builder()
         self.values = base.variants.values()
         self.stated = {one.key: one.value for one in self.values.values()}
@@ -76,7 +76,7 @@ class Evaluator:
 
     def warnings(self) -> list[str]:
         """Warnings about the base and about the format of its weights."""
-        return [*self.base.warnings, *weights.storage_plan(self.base, self.question.assumed).warnings]
+        return [*self.base.warnings, *weights.storage_plan(self.base, self.settings.assumed).warnings]
 
     def model(self, changes: Mapping[str, Any]) -> Model:
         """The base with other values in some fields. Raises ParamcalcError for impossible values."""
@@ -85,7 +85,7 @@ class Evaluator:
     def checked(self, changes: Mapping[str, Any], axis: str) -> Mapping[str, Any]:
         """The changes for another width or depth. Raises ImpossibleError if they leave the model as it is.
 
-        That happens where a recipe takes the size from another field.
+        That happens if a recipe takes the size from another field.
         """
         if all(self.stated.get(key) == value for key, value in changes.items()):
             return changes
@@ -95,7 +95,9 @@ class Evaluator:
             return changes
         if same:
             names = ", ".join(changes)
-            raise ImpossibleError(f"{axis}: another {names} leaves this model as it is", "--sweep FIELD=... of its own")
+            raise ImpossibleError(
+                f"{axis}: {names} does not change this model", "sweep another field: --sweep FIELD=VALUES"
+            )
         return changes
 
     def sums(self, model: Model) -> Totals:
@@ -103,14 +105,14 @@ class Evaluator:
         return self.adder.of_parts([(unit.key(), unit) for unit in counted_parts(model.tree)])
 
     def point(self, changes: Mapping[str, Any]) -> OutcomeDict:
-        """Its figures, or why there is no such model."""
+        """The figures of the model with these changes, or the reason why it is impossible."""
         try:
             return self.row(changes, self.model(changes))
         except ParamcalcError as error:
             return {"valid": False, "problem": error.message, "fields": dict(changes)}
 
     def row(self, changes: Mapping[str, Any], model: Model) -> OutcomeDict:
-        """The figures of the model with these changes."""
+        """The row of a valid model."""
         return {"valid": True, "problem": None, "fields": dict(changes), **self.figures(model)}
 
     def figures(self, model: Model) -> PointFiguresDict:
@@ -118,8 +120,8 @@ class Evaluator:
         found = [(unit.key(), unit) for unit in counted_parts(model.tree)]
         sums = self.adder.of_parts(found)
         length, tokens = (
-            self.question.assumed.context,
-            self.question.training_tokens or TOKENS_PER_PARAMETER * sums.active,
+            self.settings.assumed.context,
+            self.settings.training_tokens or TOKENS_PER_PARAMETER * sums.active,
         )
         forward = sums.forward if self.decodes else sums.forward // length
         stored = self.weight_bytes(model, found, sums)
@@ -149,12 +151,12 @@ class Evaluator:
             return self.size * sums.total
         key = tuple(model.tree.parts()), *[key for key, _ in found]
         one = self.known.get(key)
-        if one is None:  # stored with the parts, so that no other object can get their identity
+        if one is None:  # the parts are stored too: their ids are part of the key
             one = self.known[key] = (None if self.by_layers else self.bytes_by_layer(model)), found
         sizes, _ = one
         if sizes is None:
             return sum(one.bytes for one in self.stored(model))
-        times: dict[int, int] = defaultdict(int)  # of each kind of layer, in the order in which they come
+        times: dict[int, int] = defaultdict(int)  # layers of each kind, in order of first appearance
         for _, unit in found:
             if unit.layer is not None:
                 times[id(unit.layer.layer)] += unit.times
@@ -172,11 +174,11 @@ class Evaluator:
 
     def stored(self, model: Model) -> tuple[weights.StoredTensors, ...]:
         """Every tensor as it is stored."""
-        return weights.storage_plan(model, self.question.assumed).stored
+        return weights.storage_plan(model, self.settings.assumed).stored
 
     def latency(self, sums: Totals, *, stored: int, forward: int) -> LatencyDict | None:
         """The estimate for one decoding step of the batch; None without a device or a decoder."""
-        device, batch = self.question.device, self.question.assumed.batch
+        device, batch = self.settings.device, self.settings.assumed.batch
         if device is None or not self.decodes:
             return None
         elements = latency.elements_read(
@@ -202,7 +204,7 @@ def element_bytes(model: Model, assumed: Assumptions) -> int | None:
 
 
 def one_of_each_layer(tree: Component) -> Component | None:
-    """The model with one layer of each kind; None unless its layers are in one stack at the top of the tree."""
+    """The model with one layer of each kind; None unless all layers are in one stack at the top of the tree."""
     found = stacks(tree)
     name = next((name for name, part in tree.parts().items() if part is found[0]), None) if len(found) == 1 else None
     if name is None or not isinstance(tree, Block):

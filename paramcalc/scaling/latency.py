@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from paramcalc.footprint.devices import Device
     from paramcalc.reports.shapes.scaling import LatencyDict, LatencyInfoDict
 
-LAUNCHES_PER_LAYER = 8  # kernels of a layer: norms, projections, attention, products, sums, fused as engines fuse them
+LAUNCHES_PER_LAYER = 8  # kernels of a layer after the fusions of engines: norms, projections, attention, sums
 LAUNCH_NS = 2_500  # from one kernel to the next within a captured graph
 
 
@@ -42,11 +42,11 @@ def untimed_note(device: Device | None) -> list[str]:
     """A note that no step time is estimated for a device given only as a memory size."""
     if device is None or device.bandwidth_gb_s is not None:
         return []
-    return [f"{device.name}: its bandwidth is not known, so the time of a step is not estimated"]
+    return [f"{device.name}: unknown bandwidth, so no step time is estimated"]
 
 
 def decode_latency(device: Device, *, moved: int, flops: int, layers: int) -> LatencyDict:
-    """Nanoseconds for one step: bytes moved, operations, layers in a row. None where a figure is not known."""
+    """Nanoseconds for one step: bytes moved, FLOPs, layers in sequence. None for an unknown figure."""
     memory = None if device.bandwidth_gb_s is None else moved // device.bandwidth_gb_s  # bytes / (GB/s) are ns
     compute = None if device.bf16_tflops is None else flops // (1000 * device.bf16_tflops)
     launches = layers * LAUNCHES_PER_LAYER * LAUNCH_NS

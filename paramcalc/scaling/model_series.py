@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from paramcalc.reports.shapes.scaling import ReferenceDict
 
 ALL_LADDERS = "all"
-# Names of presets, which state sizes and sources, from the smallest on.
+# Names of presets, smallest first; the presets state sizes and sources.
 LADDERS = {
     "gpt3": [f"gpt3-{size}" for size in ("125m", "350m", "760m", "1.3b", "2.7b", "6.7b", "13b", "175b")],
     "pythia": [f"pythia-{size}" for size in ("14m", "31m", "70m", "160m", "410m", "1b", "1.4b", "2.8b", "6.9b", "12b")],
@@ -26,7 +26,7 @@ LADDERS = {
 
 
 def chosen_ladders(names: Sequence[str]) -> list[str]:
-    """The ladders of these names in any case, `all` for every one. Raises ParamcalcError with the choices."""
+    """The ladders with these names (case-insensitive; `all` for every one). Raises ParamcalcError with the choices."""
     found: dict[str, None] = {}
     for name in map(str.lower, names):
         if name not in (*LADDERS, ALL_LADDERS):
@@ -35,13 +35,13 @@ def chosen_ladders(names: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def reference_points(names: Sequence[str], asked: SweepSettings) -> Iterator[ReferenceDict]:
-    """The models of these ladders with the figures of points, under the same assumptions."""
+def reference_points(names: Sequence[str], settings: SweepSettings) -> Iterator[ReferenceDict]:
+    """The models of these ladders with the figures of sweep points, under the same assumptions."""
     from paramcalc.loading.load import load
 
     for ladder in chosen_ladders(names):
         for preset in LADDERS[ladder]:
             model = load(preset)
-            width, figures = int(model.variants.values()[WIDTH_FIELD].value), Evaluator(model, asked).figures(model)
+            width, figures = int(model.variants.values()[WIDTH_FIELD].value), Evaluator(model, settings).figures(model)
             ratio = width / figures["depth"]
             yield {"ladder": ladder, "name": preset, "width": width, "aspect_ratio": ratio, **figures}

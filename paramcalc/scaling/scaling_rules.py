@@ -1,14 +1,15 @@
 """Rules for models of another depth or width: which fields scale and which stay.
 
-Another width d: head_dim stays and heads grow in proportion, so that h = d / head_dim where heads fill the width;
-key/value heads keep their ratio to the query heads, a single one stays single; feed-forward widths keep their ratio to
-d, rounded to a multiple; embeddings as wide as the model stay so; experts, their number and top_k, low ranks, states
-and vocabularies stay. Another depth, which an encoder and its decoder both get: lists with an entry for each
-layer, and patterns of letters, go on in their period, after the first dense layers. Nothing else changes, and what
-cannot be is an invalid point.
+Another width d: head_dim is constant and the number of heads is proportional to d, so h = d / head_dim if heads fill
+the width. Key/value heads keep their ratio to the query heads; a single one stays single. Feed-forward widths keep
+their ratio to d, rounded to a multiple. Embeddings as wide as the model stay so. Experts, top_k, low ranks, states and
+vocabularies are constant.
 
-Key/value heads must divide the query heads, so of the divisors the one next to the ratio is taken, but none that is
-more than twice or less than half of it: 43 heads in four groups would be multi-query attention, another design.
+Another depth: an encoder and its decoder both get it. Lists with an entry for each layer, and patterns of letters, are
+extended by their period, after leading dense layers. Nothing else changes, and an impossible model is an invalid point.
+
+Key/value heads must divide the query heads, so they are rounded to the nearest divisor. A divisor more than twice or
+less than half the ratio is rejected: 43 heads in four groups would become multi-query attention, another design.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ from paramcalc.config.field_roles import (
 from paramcalc.config.fields import DEPTH_FIELDS
 from paramcalc.config.schema import FieldValue, StatedConfig
 
-Follow = Literal["ratio", "kept"]
+RuleValue = Literal["ratio", "kept"]
 Values = Mapping[str, FieldValue]
 
 NO_ENTRIES = FieldValue(NATIVE_LAYERS_FIELD, [])
-FARTHEST_KV_HEADS = 2  # times the ratio of key/value heads, or half of it, at most
-COARSEST = 256  # multiple to which a feed-forward width is rounded at most
+FARTHEST_KV_HEADS = 2  # largest factor between the ratio of key/value heads and the divisor
+COARSEST = 256  # largest multiple to which a feed-forward width is rounded by default
 
 
 class ImpossibleError(ParamcalcError):
@@ -55,10 +56,12 @@ class ImpossibleError(ParamcalcError):
 class ScalingRules(Frozen):
     """The fields that scale with the width: in proportion, or not at all."""
 
-    heads: Follow = "ratio"  # kept: head_dim scales instead
-    kv_heads: Follow = "ratio"
-    ffn: Follow = "ratio"
-    multiple_of: int | None = None  # of feed-forward widths; None: the power of two that divides the base's, up to 256
+    heads: RuleValue = "ratio"  # "kept": the number is constant, and head_dim scales
+    kv_heads: RuleValue = "ratio"
+    ffn: RuleValue = "ratio"
+    multiple_of: int | None = (
+        None  # of feed-forward widths; None: the largest power of two that divides the base's, up to 256
+    )
 
 
 def scaling_rules(given: Mapping[str, str | int]) -> ScalingRules:
@@ -70,13 +73,13 @@ def scaling_rules(given: Mapping[str, str | int]) -> ScalingRules:
                 f"unknown rule {name!r}", nearest(name, ScalingRules.fields, fallback=_known(ScalingRules.fields))
             )
         if name != "multiple_of":
-            if value not in get_args(Follow):
-                raise ParamcalcError(f"rule {name}: unknown word {value!r}", _known(get_args(Follow)))
+            if value not in get_args(RuleValue):
+                raise ParamcalcError(f"rule {name}: unknown value {value!r}", _known(get_args(RuleValue)))
             found[name] = value
             continue
         if not str(value).isdigit() or int(value) < 1:
             raise ParamcalcError(
-                f"rule {name}: {value!r} is not a whole number from 1 on", "write it like multiple_of=128"
+                f"rule {name} must be a positive integer, not {value!r}", "write it like multiple_of=128"
             )
         found[name] = int(value)
     return ScalingRules(**found)
@@ -87,12 +90,12 @@ def _known(words: Sequence[str] | Mapping[str, Any]) -> str:
 
 
 def field_key(values: Values, name: str, stated: StatedConfig) -> str:
-    """The name under which a field can be changed: canonical, the family's own, or a word like d_ff.
+    """The key of a field, from its canonical name, the family's own name, or a generic name like d_ff.
 
-    Raises ParamcalcError with the nearest names where the family has no such field.
+    Raises ParamcalcError with the nearest names if the family has no such field.
     """
     if name in ("dtype", "torch_dtype"):
-        raise ParamcalcError(f"{name} is the same at all points", "--dtype float32 is for all of them")
+        raise ParamcalcError(f"{name} cannot vary between points", "--dtype float32 applies to all points")
     if name in values:
         return values[name].key
     if (key := resolve_generic_name(values, name)) is not None:
@@ -109,15 +112,17 @@ def field_key(values: Values, name: str, stated: StatedConfig) -> str:
     raise ParamcalcError(f"the family has no field {name!r}", nearest(name, [*values, *words], fallback=ABOUT_FIELDS))
 
 
-ABOUT_EXPERTS = '--preset mixtral-8x7b has some; a base of your own too with --set \'moe={"experts": 8, "top_k": 2}\''
+ABOUT_EXPERTS = (
+    'use --preset mixtral-8x7b, or add experts to a base of your own: --set \'moe={"experts": 8, "top_k": 2}\''
+)
 ABOUT_FIELDS = "`paramcalc families NAME` lists the fields of a family"
 
 
-# -- another depth ------------------------------------------------------------------------------------------------
+# -- depth --------------------------------------------------------------------------------------------------------
 
 
 def changes_for_depth(values: Values, depth: int) -> dict[str, Any]:
-    """The fields that change for another depth. Raises ImpossibleError where a list of layers has no period."""
+    """The fields that change for another depth. Raises ImpossibleError if a list of layers has no period."""
     stated = [name for name in DEPTH_FIELDS if is_size(values, name)]
     base = next((values[name].value for name in stated), None)
     if base is None:
@@ -135,15 +140,17 @@ def changes_for_depth(values: Values, depth: int) -> dict[str, Any]:
 
 
 def no_size(values: Values, axis: str, *names: str) -> ImpossibleError:
-    """The error where no field is the width or the depth of the whole model: none at all, or one in each section."""
+    """The error for a family without a field for the width or depth of the whole model: none, or one per section."""
     several = [name for name in values if name.rpartition(".")[2] in names and is_size(values, name)]
     if several:
         return ImpossibleError(f"{axis}: the model has several: {', '.join(several)}", f"--sweep {several[0]}=...")
-    return ImpossibleError(f"this family has no field for its {axis}", "change a field of its own: --sweep FIELD=...")
+    return ImpossibleError(
+        f"this family has no field for its {axis}", "sweep one of its own fields: --sweep FIELD=VALUES"
+    )
 
 
 def _unrolled(value: Any) -> list[Any]:
-    """A list of groups of layers and how often each is repeated (GPT-Neo's), layer by layer; else nothing."""
+    """A list of [group, repeats] pairs (GPT-Neo), expanded layer by layer; empty for any other value."""
     pairs = value if isinstance(value, list) else []
     if not all(isinstance(pair, list) and list(map(type, pair)) == [list, int] for pair in pairs):
         return []
@@ -164,50 +171,48 @@ def extend_pattern(entries: Any, length: int, name: str) -> Any:
             if entries[start + period :] == entries[start:-period]:
                 more = entries[start : start + period] * (length // period + 1)
                 return (entries[:start] + more)[:length]
-    raise ImpossibleError(
-        f"{name} lists {size} layers without a period", f"give the list for {length} layers with --set"
-    )
+    raise ImpossibleError(f"{name} lists {size} layers without a period", f"give a list for {length} layers with --set")
 
 
 def changes_for_shape(wide: Mapping[str, Any], deep: Mapping[str, Any], depth: int | None) -> dict[str, Any]:
-    """The fields that change for another width and depth at once: a list of sizes by layer has both from it.
+    """The fields that change for another width and depth together; a list of sizes by layer depends on both.
 
-    Raises ImpossibleError where such a list has no period.
+    Raises ImpossibleError if such a list has no period.
     """
     both = [key for key in wide if key in deep and isinstance(wide[key], list)]
     return {**deep, **wide, **{key: extend_pattern(wide[key], depth or len(wide[key]), key) for key in both}}
 
 
-# -- another width ------------------------------------------------------------------------------------------------
+# -- width --------------------------------------------------------------------------------------------------------
 
 
-def changes_for_width(values: Values, width: int, follow: ScalingRules) -> dict[str, Any]:
-    """The fields that change for another width. Raises ImpossibleError where heads do not come out whole."""
+def changes_for_width(values: Values, width: int, rules: ScalingRules) -> dict[str, Any]:
+    """The fields that change for another width. Raises ImpossibleError if the number of heads is not whole."""
     if not is_size(values, WIDTH_FIELD):
         raise no_size(values, "width", WIDTH_FIELD)
     base = values[WIDTH_FIELD].value
     changed: dict[str, Any] = {values[WIDTH_FIELD].key: width}
-    if follow.heads == "ratio":
-        changed |= _heads(values, width, base, follow)
+    if rules.heads == "ratio":
+        changed |= _heads(values, width, base, rules)
     else:
         for name in HEAD_DIM_FIELDS:
             if is_size(values, name):
                 changed[values[name].key] = whole_in_proportion(
                     values[name].key, values[name].value, width=width, base=base
                 )
-    if follow.ffn == "ratio":
-        grown = partial(rounded_to_multiple, width=width, base=base, multiple_of=follow.multiple_of)
+    if rules.ffn == "ratio":
+        grown = partial(rounded_to_multiple, width=width, base=base, multiple_of=rules.multiple_of)
         for name in _present(values, FFN_WIDTH_FIELDS):
             changed[values[name].key] = _each(values[name].value, grown)
     if entries := [one for one in values.get(NATIVE_LAYERS_FIELD, NO_ENTRIES).value if isinstance(one, Mapping)]:
-        changed[NATIVE_LAYERS_FIELD] = [_entry(one, values, width, follow) for one in entries]
+        changed[NATIVE_LAYERS_FIELD] = [_entry(one, values, width, rules) for one in entries]
     return changed | {
         values[name].key: width for name in _present(values, EMBEDDING_WIDTH_FIELDS) if values[name].value == base
     }
 
 
-def _entry(entry: Mapping[str, Any], values: Values, width: int, follow: ScalingRules) -> dict[str, Any]:
-    """The entry of one layer under the same rules; fields it leaves out are the model's."""
+def _entry(entry: Mapping[str, Any], values: Values, width: int, rules: ScalingRules) -> dict[str, Any]:
+    """The entry of one layer, scaled by the same rules; absent fields are those of the model."""
     experts = entry.get("moe") or {}
     own = {
         **{name: FieldValue(name, entry.get(name)) for name in ("head_dim", "d_ff")},
@@ -216,12 +221,12 @@ def _entry(entry: Mapping[str, Any], values: Values, width: int, follow: Scaling
         WIDTH_FIELD: values[WIDTH_FIELD],
     }
     heads = entry.get("n_heads", values["num_attention_heads"].value)
-    changed = changes_for_width({**own, "num_attention_heads": FieldValue("n_heads", heads)}, width, follow)
+    changed = changes_for_width({**own, "num_attention_heads": FieldValue("n_heads", heads)}, width, rules)
     found = {**entry, **{key: size for key, size in changed.items() if key in entry}}
     return found | ({"moe": {**experts, "d_ff": changed["moe.d_ff"]}} if "moe.d_ff" in changed else {})
 
 
-def _heads(values: Values, width: int, base: int, follow: ScalingRules) -> dict[str, Any]:
+def _heads(values: Values, width: int, base: int, rules: ScalingRules) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     for name in _counted_heads(values):
         changed[values[name].key] = _each(
@@ -230,7 +235,7 @@ def _heads(values: Values, width: int, base: int, follow: ScalingRules) -> dict[
     queries = changed.get(values["num_attention_heads"].key) if "num_attention_heads" in values else None
     heads = queries if isinstance(queries, int) else None
     grouped = [name for name in _present(values, KV_HEAD_COUNT_FIELDS) if values[name].key not in changed]
-    for name in grouped if follow.kv_heads == "ratio" else ():
+    for name in grouped if rules.kv_heads == "ratio" else ():
         own = changed.get(values[QUERY_HEADS_OF[name]].key) if QUERY_HEADS_OF.get(name) in values else None
         shared = own if isinstance(own, int) else heads
         changed[values[name].key] = _each(
@@ -240,7 +245,7 @@ def _heads(values: Values, width: int, base: int, follow: ScalingRules) -> dict[
 
 
 def _counted_heads(values: Values) -> list[str]:
-    """Fields with numbers of heads; key/value heads where a family counts no others (JetMoE)."""
+    """Fields with numbers of heads; those of key/value heads if a family has no others (JetMoE)."""
     return _present(values, HEAD_COUNT_FIELDS) or _present(values, KV_HEAD_COUNT_FIELDS)
 
 
@@ -254,17 +259,17 @@ def whole_in_proportion(name: str, size: int, *, width: int, base: int) -> int:
         why, step = f"{size} x {width} / {base}", base // gcd(size, base)
         raise ImpossibleError(
             f"width {width} does not give whole {name}: {why}; multiples of {step} do",
-            "--rule says what follows",
+            "use one of these widths, or change the rule with --rule",
         )
     return size * width // base
 
 
-def width_step(values: Values, follow: ScalingRules) -> int:
-    """The smallest step of widths that gives whole heads. Raises ImpossibleError where the family has no width."""
+def width_step(values: Values, rules: ScalingRules) -> int:
+    """The smallest step of widths that gives whole heads. Raises ImpossibleError if the family has no width."""
     if not is_size(values, WIDTH_FIELD):
         raise no_size(values, "width", WIDTH_FIELD)
     base = int(values[WIDTH_FIELD].value)
-    names = _counted_heads(values) if follow.heads == "ratio" else [n for n in HEAD_DIM_FIELDS if is_size(values, n)]
+    names = _counted_heads(values) if rules.heads == "ratio" else [n for n in HEAD_DIM_FIELDS if is_size(values, n)]
     sizes = [size for name in names for size in _listed(values[name].value)]
     return lcm(*(base // gcd(size, base) for size in sizes))
 
@@ -274,9 +279,9 @@ def _listed(value: Any) -> list[int]:
 
 
 def kv_heads_in_proportion(size: int, *, width: int, base: int, heads: int | None) -> int:
-    """Key/value heads in proportion: of the numbers that divide the query heads the one next to the ratio.
+    """Key/value heads in proportion to the width, rounded to the nearest divisor of the query heads.
 
-    A single one stays single. Raises ImpossibleError where none is near.
+    A single one stays single. Raises ImpossibleError if no divisor is near.
     """
     if size == 1:
         return 1
@@ -288,14 +293,14 @@ def kv_heads_in_proportion(size: int, *, width: int, base: int, heads: int | Non
     off, found = min((max(n / wanted, wanted / n), n) for n in divisors)
     if off > FARTHEST_KV_HEADS:
         raise ImpossibleError(
-            f"width {width} gives {heads} heads, and no number of key/value heads near {float(wanted):g} divides them",
+            f"width {width} gives {heads} heads; none of their divisors is near {float(wanted):g} key/value heads",
             "--rule kv_heads=kept, or another width",
         )
     return int(found)
 
 
 def rounded_to_multiple(size: int, *, width: int, base: int, multiple_of: int | None) -> int:
-    """A size in proportion to the width, to the nearest multiple; a half goes up."""
+    """A size in proportion to the width, to the nearest multiple, halves up."""
     multiple = multiple_of or min(size & -size, COARSEST)
     return max(1, (2 * size * width + base * multiple) // (2 * base * multiple)) * multiple
 

@@ -1,4 +1,4 @@
-"""A grid of models around a base: over depth, over width, over any field."""
+"""Sweeps: a grid of models around a base, over depth, width or any field."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ def scale(
 ) -> ScaleReport:
     """Figures of every model on a grid around a base: `{"depth": [12, 24], "width": [768, 1536], "vocab_size": [...]}`.
 
-    `depth` and `width` change the fields that belong to them (see `scaling/scaling_rules.py`; `rule` changes how); any
-    other name changes one field. Further assumptions are those of `memory`. Impossible points are in the report with
-    the reason; `overlay` names published ladders for comparison. Raises ParamcalcError for invalid grids.
+    `depth` and `width` change the fields that scale with them (see `scaling/scaling_rules.py`; `rule` selects the
+    rules); any other name changes one field. Further assumptions are those of `memory`. Impossible points are in the
+    report with the reason; `overlay` names published ladders for comparison. Raises ParamcalcError for invalid grids.
     """
     from paramcalc.reports.scaling import ScaleReport
 
-    asked = sweep_settings(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
+    settings = sweep_settings(training_tokens=training_tokens, gpu=gpu, context=context, **assumptions)
     with without_gc():
-        found = sweep_figures(as_model(base), grid, follow=scaling_rules(rule or {}), asked=asked, overlay=overlay)
+        found = sweep_figures(as_model(base), grid, rules=scaling_rules(rule or {}), settings=settings, overlay=overlay)
         return ScaleReport.model_validate(found)
 
 
@@ -98,36 +98,36 @@ def sweep_figures(
     base: Model,
     grid: Grid,
     *,
-    follow: ScalingRules,
-    asked: SweepSettings,
+    rules: ScalingRules,
+    settings: SweepSettings,
     overlay: Sequence[str] = (),
     each: Callable[[int, int], None] | None = None,
 ) -> ScaleReportDict:
-    """The report as plain data; `each` is called with the number of finished points and of all points."""
-    many, beside = check_grid(grid), list(reference_points(overlay, asked))
-    bench = Evaluator(base, asked)
+    """The sweep as plain data, like `ScaleReport`; `each` is called with the numbers of finished and of all points."""
+    count, references = check_grid(grid), list(reference_points(overlay, settings))
+    evaluator = Evaluator(base, settings)
     rows: list[PointDict] = []
     with without_gc():
-        for row in sweep_points(bench, grid, follow):
+        for row in sweep_points(evaluator, grid, rules):
             rows.append(row)
             if each is not None:
-                each(len(rows), many)
+                each(len(rows), count)
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
         "model": model_info(base),
-        "warnings": [*bench.warnings(), *untimed_note(asked.device)],
-        "assumptions": asked.stated(base, follow),
-        "base": bench.figures(base),
+        "warnings": [*evaluator.warnings(), *untimed_note(settings.device)],
+        "assumptions": settings.stated(base, rules),
+        "base": evaluator.figures(base),
         "axes": {name: list(values) for name, values in grid.items()},
         "rows": rows,
-        "overlay": beside,
+        "overlay": references,
     }
 
 
 @contextmanager
 def without_gc() -> Iterator[None]:
-    """Without the search for cycles: a point leaves none behind, and it would go through all rows again and again."""
+    """Pause the garbage collector: points leave no reference cycles, and each collection would traverse all rows."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -143,12 +143,14 @@ def check_grid(grid: Grid) -> int:
         if not _listed(values):
             raise ParamcalcError(f"{name}: no values to sweep", "give a list, like depth=12,24 or depth=12:48:12")
         if name in (DEPTH, WIDTH) and not all(type(value) is int and value > 0 for value in values):
-            raise ParamcalcError(f"{name} is a whole number from 1 on: {', '.join(map(str, values))}", "like 12,24,48")
-    many = prod(map(len, grid.values()))
-    if not grid or many > MOST_POINTS:
-        what = f"{many:,} points" if grid else "nothing to sweep"
+            raise ParamcalcError(
+                f"{name} must be positive integers, not {', '.join(map(str, values))}", "write it like 12,24,48"
+            )
+    count = prod(map(len, grid.values()))
+    if not grid or count > MOST_POINTS:
+        what = f"{count:,} points" if grid else "nothing to sweep"
         raise ParamcalcError(f"{what}; a grid has 1 to {MOST_POINTS:,}", "sweep fewer values of fewer fields")
-    return many
+    return count
 
 
 def _listed(values: Any) -> bool:
@@ -156,17 +158,17 @@ def _listed(values: Any) -> bool:
     return isinstance(values, Sequence) and not isinstance(values, str) and len(values) > 0
 
 
-def sweep_points(bench: Evaluator, grid: Grid, follow: ScalingRules) -> Iterator[PointDict]:
+def sweep_points(evaluator: Evaluator, grid: Grid, rules: ScalingRules) -> Iterator[PointDict]:
     """Every point, the last axis running fastest. An explicit field overrides what depth and width change."""
-    base, keys = bench.values, keys_of(bench, grid)
+    base, keys = evaluator.values, keys_of(evaluator, grid)
 
     @cache
     def wider(size: int) -> Mapping[str, Any] | ImpossibleError:
-        return _attempt(lambda: bench.checked(changes_for_width(base, size, follow), WIDTH))
+        return _attempt(lambda: evaluator.checked(changes_for_width(base, size, rules), WIDTH))
 
     @cache
     def deeper(size: int) -> Mapping[str, Any] | ImpossibleError:
-        return _attempt(lambda: bench.checked(changes_for_depth(base, size), DEPTH))
+        return _attempt(lambda: evaluator.checked(changes_for_depth(base, size), DEPTH))
 
     for values in product(*grid.values()):
         at = dict(zip(grid, values, strict=True))
@@ -177,12 +179,12 @@ def sweep_points(bench: Evaluator, grid: Grid, follow: ScalingRules) -> Iterator
         if isinstance(shape, ImpossibleError):
             yield {"at": at, "valid": False, "problem": shape.message, "fields": {}}
         else:
-            yield {"at": at, **bench.point({**shape, **{key: at[name] for name, key in keys.items()}})}
+            yield {"at": at, **evaluator.point({**shape, **{key: at[name] for name, key in keys.items()}})}
 
 
-def keys_of(bench: Evaluator, grid: Grid) -> dict[str, str]:
-    """The key of each field on the grid. Raises ParamcalcError where two axes are the same one."""
-    values, stated = bench.values, bench.base.variants.stated_config()
+def keys_of(evaluator: Evaluator, grid: Grid) -> dict[str, str]:
+    """The key of each field on the grid. Raises ParamcalcError if two axes vary the same field."""
+    values, stated = evaluator.values, evaluator.base.variants.stated_config()
     axes = {
         WIDTH: {values[WIDTH_FIELD].key} if WIDTH in grid and WIDTH_FIELD in values else set(),
         DEPTH: {values[name].key for name in DEPTH_FIELDS if name in values} if DEPTH in grid else set(),
@@ -200,7 +202,7 @@ def keys_of(bench: Evaluator, grid: Grid) -> dict[str, str]:
 
 
 def _attempt(change: Callable[..., Mapping[str, Any]], *given: Any) -> Mapping[str, Any] | ImpossibleError:
-    """The changes, or why there are none."""
+    """The changes, or the error that explains why they are impossible."""
     try:
         return change(*given)
     except ImpossibleError as error:

@@ -28,34 +28,34 @@ class Totals(NamedTuple):
     active: int = 0
     embedding: int = 0
     head: int = 0
-    routed: int = 0  # of routed experts
+    routed: int = 0  # elements of routed experts
     buffers: int = 0
     forward: int = 0  # FLOPs for one more token at the end of the context; in an encoder, for all tokens
-    reading: int = 0  # operations for the whole context
+    reading: int = 0  # FLOPs for the whole context
     cache_per_token: int = 0
-    cache: int = 0  # of the whole batch
-    state: int = 0  # recurrent states, those that grow with the context too
-    depth: int = 0  # layers that one token passes
-    tied_heads: int = 0  # that are another matrix
+    cache: int = 0  # bytes for the whole batch
+    state: int = 0  # bytes of recurrent states, including those that grow with the context
+    depth: int = 0  # layers that one token passes through
+    tied_heads: int = 0  # output heads that share another matrix
 
 
 class CountedPart(NamedTuple):
-    """A part that is counted as one, or one layer of a stack, and how many there are."""
+    """A part outside of stacks, or one layer of a stack, and its number of copies."""
 
     part: Component
     times: int
     outer: Category | None  # category of the enclosing part
-    in_language_model: bool  # tokens pass through it
-    layer: Run | None = None  # of the part, which is a stack: one of its layers, once
-    causal: bool = False  # decodes one token after the other
+    in_language_model: bool  # text tokens pass through it
+    layer: Run | None = None  # the layer, if the part is its stack
+    causal: bool = False  # the stack decodes one token at a time
 
     def key(self) -> Hashable:
         """A dictionary key, valid while the part is alive: parts with equal keys have equal totals."""
         if self.layer is None:
             return self.outer, self.in_language_model, id(self.part)
         stack: Any = self.part
-        _, layer, passes, kept = self.layer
-        return self.outer, self.in_language_model, stack.role, stack.category, self.causal, id(layer), passes, kept
+        _, layer, passes, cached = self.layer
+        return self.outer, self.in_language_model, stack.role, stack.category, self.causal, id(layer), passes, cached
 
     def component(self) -> Component:
         """The part, or the layer in a stack of its own."""
@@ -66,38 +66,44 @@ def counted_parts(tree: Component) -> list[CountedPart]:
     """The parts of a model, down to those that hold no stack of layers, and the layers of the stacks."""
     text = language_model(tree)
     if isinstance(tree, Stack):
-        return list(_layers(tree, 1, None, speaks=True))
+        return list(_layers(tree, 1, None, in_language_model=True))
     if not stacks(tree):
         return [CountedPart(tree, 1, None, tree is text)]
     found: list[CountedPart] = []
-    _add_units(found, tree, 1, None, text=text, speaks=tree is text)
+    _add_units(found, tree, 1, None, text=text, in_language_model=tree is text)
     return found
 
 
 def _add_units(
-    found: list[CountedPart], part: Component, times: int, outer: Category | None, *, text: Component, speaks: bool
+    found: list[CountedPart],
+    part: Component,
+    times: int,
+    outer: Category | None,
+    *,
+    text: Component,
+    in_language_model: bool,
 ) -> None:
     inner = effective_category(outer, part.category)
     for _, inside, copies, *_ in part.children():
-        many, within = times * int(copies), speaks or inside is text
+        many, within = times * int(copies), in_language_model or inside is text
         if isinstance(inside, Stack):
-            found += _layers(inside, many, inner, speaks=within)
+            found += _layers(inside, many, inner, in_language_model=within)
         elif stacks(inside):
-            _add_units(found, inside, many, inner, text=text, speaks=within)
+            _add_units(found, inside, many, inner, text=text, in_language_model=within)
         else:
             found.append(CountedPart(inside, many, inner, within))
 
 
-def _layers(stack: Stack, times: int, outer: Category | None, *, speaks: bool) -> Iterator[CountedPart]:
+def _layers(stack: Stack, times: int, outer: Category | None, *, in_language_model: bool) -> Iterator[CountedPart]:
     for one, copies in stack.single_layers():
-        yield CountedPart(stack, times * copies, outer, speaks, one, stack.causal)
+        yield CountedPart(stack, times * copies, outer, in_language_model, one, stack.causal)
 
 
 NO_TOTALS = Totals()
 
 
 class TotalsFolder:
-    """Amounts under the same assumptions, remembered for parts that are equal."""
+    """The totals of parts under one set of assumptions, cached for equal parts."""
 
     def __init__(self, base: Model, assumed: Assumptions) -> None:
         self.base, self.assumed = base, assumed
@@ -105,7 +111,7 @@ class TotalsFolder:
         self.decoding = check_workload(tokens=1, context=assumed.context, source=source)
         self.whole = check_workload(tokens=assumed.context, causal=True, source=source)
         self.encoding = check_workload(tokens=assumed.context, source=assumed.context)
-        # By whether the model generates. Each part is stored too, so that no other object can get its identity.
+        # Keyed by "the model generates text". The parts are stored too: their ids are part of the keys.
         self.around: Mapping[bool, dict[Hashable, Totals]] = {True: {}, False: {}}
         self.known: Mapping[bool, dict[Hashable, tuple[Totals, CountedPart]]] = {True: {}, False: {}}
 
@@ -113,7 +119,7 @@ class TotalsFolder:
         """The totals of all parts of a model, each given with its key."""
         generates = any(unit.causal and unit.in_language_model for _, unit in found)
         around = tuple(key for key, unit in found if unit.layer is None)
-        if around not in self.around[generates]:  # the same for models that differ in their layers alone
+        if around not in self.around[generates]:  # equal for models that differ only in their layers
             self.around[generates][around] = self._sum([one for one in found if one[1].layer is None], generates)
         return self._sum([one for one in found if one[1].layer is not None], generates, self.around[generates][around])
 
@@ -154,12 +160,12 @@ class TotalsFolder:
         )
         if not unit.in_language_model:
             return found
-        works, kept = list(part.ops()), cache_totals(self.base.replace(tree=part), self.assumed)
+        ops, cached = list(part.ops()), cache_totals(self.base.replace(tree=part), self.assumed)
         return found._replace(
-            forward=sum(term_flops(works, self.decoding if generates else self.encoding)),
-            reading=sum(term_flops(works, self.whole if generates else self.encoding)),
-            cache_per_token=kept.per_token,
-            cache=kept.cache,
-            state=kept.state,
+            forward=sum(term_flops(ops, self.decoding if generates else self.encoding)),
+            reading=sum(term_flops(ops, self.whole if generates else self.encoding)),
+            cache_per_token=cached.per_token,
+            cache=cached.cache,
+            state=cached.state,
             depth=sum(run.passes for stack in stacks(part) for run in stack.runs),
         )

@@ -309,8 +309,8 @@ def test_a_misspelt_preset_gets_suggestions(run: Run) -> None:
     ("setting", "problem"),
     [
         ("hiden_size=5", "no such field"),
-        ("hidden_size", "no KEY=VALUE"),
-        ("=5", "no KEY=VALUE"),
+        ("hidden_size", "not KEY=VALUE"),
+        ("=5", "not KEY=VALUE"),
         ("text_config.hidden_size=5", "text_config is not a section"),
         ("hidden_size=large", "must be an integer"),
         ("hidden_size=5.5", "must be an integer"),

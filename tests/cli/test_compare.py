@@ -71,7 +71,7 @@ def test_one_model_is_a_usage_error(run: Run, files: tuple[str, str]) -> None:
     code, out, err = run("compare", files[0])
 
     assert (code, out) == (2, "")
-    assert err.splitlines()[0] == "error: one model given, and it takes two to compare"
+    assert err.splitlines()[0] == "error: compare needs at least two models, not one"
     assert err.splitlines()[1].startswith("hint: paramcalc compare --preset")
 
 

@@ -68,7 +68,7 @@ def test_what_is_for_a_base_is_no_option_without_one(
     code, out, err = run(*command, *option)
 
     assert (code, out) == (2, "")
-    assert err.splitlines()[0] == f"error: {option[0]} is for a base, and none is given"
+    assert err.splitlines()[0] == f"error: {option[0]} needs a base model, and none is given"
 
 
 def test_a_bar_is_shown_for_a_few_slow_points_too(monkeypatch: pytest.MonkeyPatch) -> None:

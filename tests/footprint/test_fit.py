@@ -278,7 +278,7 @@ def test_what_cannot_be_answered(run: Run, arguments: list[str], message: str) -
 def test_the_verdict_has_its_figures_beside_it(run: Run) -> None:
     lines = run("fit", "llama3-8b", "--gpu", "24GiB")[1].splitlines()
 
-    assert "fits: yes, 74% of 24.0 GiB (24GiB); 21.60 GiB may be used" in lines
+    assert "fits: yes, 74% of 24.0 GiB (24GiB); 21.60 GiB usable" in lines
     assert run("fit", "llama3-8b", "--gpu", "16GiB")[1].count("fits: no, 111% of 16.0 GiB") == 1
 
 
@@ -315,11 +315,10 @@ def test_what_a_narrow_list_has_no_room_for_is_said() -> None:
     )
 
     assert max(map(len, lines)) <= 80
-    said = " ".join(lines[-2:])
-    assert said == "no room for: memory, also, note, source; a wider terminal shows them, or --format csv"
+    assert lines[-1] == "hidden columns: memory, also, note, source; use a wider terminal or --format csv"
     assert "85,520,809,984" in h100
     assert "https://www.nvidia.com/en-us/data-center/h100/" in h100
-    assert "no room for" not in render_text(listing_table("gpus", rows, 400), width=400, color=False)
+    assert "hidden columns" not in render_text(listing_table("gpus", rows, 400), width=400, color=False)
 
 
 def test_warnings_of_several_models_name_them(run: Run) -> None:

@@ -274,7 +274,7 @@ def test_the_table_shows_devices_rules_and_stages(width: int) -> None:
     lines = render_text(memory_table(report, width), width=width, color=False).splitlines()
 
     assert max(map(len, lines)) <= width
-    assert "the fullest of 4 devices holds:" in lines
+    assert "per device (fullest of 4):" in lines
     assert any(line.startswith("vocab") and "525,336,576" in line for line in lines)
     assert any(line.split()[:2] == ["1", "16-31"] for line in lines)
     assert any("q_proj k_proj v_proj gate_proj up_proj" in line for line in lines) is (width > 60)

@@ -95,7 +95,7 @@ def test_categories_as_a_file(run: Run, tmp_path: Path) -> None:
 def test_a_frontier_as_a_file(run: Run, tmp_path: Path) -> None:
     content = svg(run, tmp_path, "design", "--budget", "1.1B", "--depth", "12:48:12", "--overlay", "gpt3,mobilellm")
 
-    assert texts(content)[-4:] == ["total 1.10 B", "the closest", "gpt3 (6 of 8)", "mobilellm"]
+    assert texts(content)[-4:] == ["total 1.10 B", "closest", "gpt3 (6 of 8)", "mobilellm"]
     assert "width (channels)" in texts(content)
 
 
@@ -107,7 +107,7 @@ def test_several_plots_are_side_by_side_and_always_the_same(run: Run, tmp_path: 
         "tutorial-moe: total against active parameters",
         "tutorial-moe: parameters by category",
     ]
-    assert "active parameters of one token" in content
+    assert "active parameters per token" in content
     assert svg(run, tmp_path, *arguments) == content
 
 
@@ -132,10 +132,10 @@ def test_pictures_and_pages(run: Run, tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--plot", "x.pdf"], "error: --plot x.pdf: not a kind of plot\nhint: name it .svg, .png or .html\n"),
+        (["--plot", "x.pdf"], "error: --plot x.pdf: unknown file type\nhint: use .svg, .png or .html\n"),
         (["--plot-kind", "pie", "--chart"], "error: unknown kind of plot 'pie'\nhint: known: heatmap, categories, "),
         (["--plot-kind", "moe"], "error: --plot-kind without a plot\n"),
-        (["--chart", "--format", "csv"], "error: --chart is drawn under a table, not in csv\n"),
+        (["--chart", "--format", "csv"], "error: --chart needs --format table, not csv\n"),
     ],
 )
 def test_what_cannot_be_drawn_is_an_error(run: Run, arguments: list[str], message: str) -> None:

@@ -49,8 +49,8 @@ head            64,000   64.00 K    16.5 %    64,000   ███████
 
 total          387,264   387.3 K   100.0 %   221,376
 
-active                          221,376  221.4 K  what one token uses, both embeddings included
-active without input embedding  157,376  157.4 K  lookups left out
+active                          221,376  221.4 K  per token, including input and output embeddings
+active without input embedding  157,376  157.4 K  excluding the lookup in the input embedding
 non-embedding                   259,264  259.3 K  without embeddings and output head
 
 weights  bfloat16 756.4 KiB (774,528 bytes)
@@ -146,7 +146,7 @@ def test_notes_wrap_before_they_are_left_out() -> None:
     assert "multi-token" in text
     assert all(len(line) <= 80 for line in text.splitlines())
     tied = render_text(count_table(paramcalc.count(paramcalc.load("gemma2-2b")), width=80), width=80, color=False)
-    assert "lm_head is embed_tokens, counted once" in tied
+    assert "lm_head to embed_tokens, counted once" in tied
 
 
 def test_a_long_table_looks_like_a_short_one() -> None:

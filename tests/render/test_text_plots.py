@@ -92,7 +92,7 @@ def test_bars_add_up_and_say_what_cannot_be_seen() -> None:
         "\n"
         "██ embedding 22.4 % to 12.6 %\n"
         "▓▓ attention 25.8 % to 29.1 %   ▒▒ ffn 51.7 % to 58.2 %\n"
-        "too small to see:   norm 0.02 %"
+        "too small to draw:   norm 0.02 %"
     )
 
 
@@ -106,7 +106,7 @@ def test_a_frontier_marks_the_closest_and_names_what_there_is_room_for(design: D
 
     assert lines[0] == "tutorial-110m: width at each depth, total 1 B"
     assert max(map(len, lines)) <= 80
-    assert "o total 1 B   * the closest   x gpt3 (6 of 8)   + pythia (6 of 10)" in lines
+    assert "o total 1 B   * closest   x gpt3 (6 of 8)   + pythia (6 of 10)   # opt (5 of 8)" in lines
     best = design.rows[design.best or 0].at["width"]
     assert re.search(rf"\* {best}|{best} \*", "\n".join(lines))
 

@@ -197,14 +197,14 @@ def fit_answer(model: paramcalc.Model) -> Mapping[str, Any]:
 
 
 def sweep_answer(model: paramcalc.Model) -> Mapping[str, Any]:
-    asked = sweep_settings(training_tokens=None, gpu="h100", context=8192)
-    return sweep_figures(model, {"depth": [5, 8], "width": [1000, 1024]}, follow=scaling_rules({}), asked=asked)
+    settings = sweep_settings(training_tokens=None, gpu="h100", context=8192)
+    return sweep_figures(model, {"depth": [5, 8], "width": [1000, 1024]}, rules=scaling_rules({}), settings=settings)
 
 
 def design_answer(model: paramcalc.Model) -> Mapping[str, Any]:
-    asked = sweep_settings(training_tokens=None, gpu=None, context=8192)
-    aim, follow = make_goal(10**9, "total", asked), scaling_rules({})
-    return design_figures(model, aim, depth=[5, 8], solve=None, multiple_of=None, follow=follow, asked=asked)
+    settings = sweep_settings(training_tokens=None, gpu=None, context=8192)
+    goal, rules = make_goal(10**9, "total", settings), scaling_rules({})
+    return design_figures(model, goal, depth=[5, 8], solve=None, multiple_of=None, rules=rules, settings=settings)
 
 
 ANSWERS: dict[str, tuple[type[Report], Callable[[paramcalc.Model], Mapping[str, Any]]]] = {

@@ -101,7 +101,7 @@ def test_no_design_within_the_limit_is_an_answer(run: Run) -> None:
     code, out, err = run("design", "--budget", "1KiB", "--depth", "4", "--save", "/nowhere/design.yaml")
 
     assert (code, err) == (1, "")
-    assert out.rstrip().endswith("depth 4, width 64: even the smallest model is beyond the budget")
+    assert out.rstrip().endswith("depth 4, width 64: even the smallest model exceeds the budget")
 
 
 def test_a_design_is_saved_as_yaml_alone(run: Run, tmp_path: Path) -> None:
@@ -111,5 +111,5 @@ def test_a_design_is_saved_as_yaml_alone(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_budget_in_words_is_for_the_command_line() -> None:
-    with pytest.raises(paramcalc.ParamcalcError, match=r"a budget is a whole number of what is matched, not '1\.1B'"):
+    with pytest.raises(paramcalc.ParamcalcError, match=r"budget must be an integer, not '1\.1B'"):
         paramcalc.design(budget="1.1B")  # type: ignore[arg-type]  # what a hurried user writes

@@ -140,4 +140,4 @@ def test_a_budget_out_of_reach_is_told(asked: dict[str, Any], reason: str | None
 def test_a_field_that_changes_nothing_is_not_solved() -> None:
     [row] = paramcalc.design("mixtral-8x7b", 20 * 10**9, solve="num_experts_per_tok").rows
 
-    assert row.problem == "from 1 to 8 it is the same model"
+    assert row.problem == "all values from 1 to 8 give the same model"

@@ -209,7 +209,7 @@ def test_a_field_is_swept_under_the_name_that_the_file_has() -> None:
         ({"depth": [2], "n_layers": [3]}, "n_layers is the same axis as depth"),
         ({"width": [512], "hidden_size": [64]}, "hidden_size is the same axis as width"),
         ({"d_ff": [64], "intermediate_size": [96]}, "intermediate_size is the same axis as d_ff"),
-        ({"dtype": ["float32"]}, "dtype is the same at all points"),
+        ({"dtype": ["float32"]}, "dtype cannot vary between points"),
     ],
 )
 def test_grids_that_say_nothing_or_two_things_are_refused(grid: Any, problem: str) -> None:
@@ -228,7 +228,7 @@ def test_a_quantised_base_has_no_dtype_of_its_own() -> None:
 def test_a_device_that_is_only_a_size_has_no_time() -> None:
     report = paramcalc.scale("llama3-8b", {"depth": [32]}, gpu="24GiB")
 
-    assert report.warnings == ("24GiB: its bandwidth is not known, so the time of a step is not estimated",)
+    assert report.warnings == ("24GiB: unknown bandwidth, so no step time is estimated",)
     assert report.rows[0].latency is not None
     assert report.rows[0].latency.step_ns is None
     assert paramcalc.scale("llama3-8b", {"depth": [32]}, gpu="h100").warnings == ()

@@ -286,7 +286,7 @@ def test_a_terminal_of_100_columns_has_room_for_the_layouts() -> None:
     rows = [dtype_row(info) for info in dtype_infos()]
     lines = render_text(drawn("dtypes", rows, 100), width=100, color=False).splitlines()
 
-    assert lines[-1].startswith("no room for: leaves, use, source;")
+    assert lines[-1].startswith("hidden columns: leaves, use, source;")
     assert max(map(len, lines)) <= 100
 
 
